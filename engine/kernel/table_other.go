@@ -1,0 +1,4 @@
+package kernel
+
+// archTables returns the assembly levels of this architecture, slowest first.
+func archTables() []*Table { return nil }
