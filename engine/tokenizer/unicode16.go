@@ -1,0 +1,58 @@
+package tokenizer
+
+// unicode16 lists what Unicode 15.1 and 16.0 added to the classes in use here.
+// No character that 15.0 already had changed its class. Where the standard
+// library is newer, this adds nothing.
+var unicode16 = []struct {
+	lo, hi rune
+	bits   uint8
+}{
+	{0x0897, 0x0897, upper | lower},
+	{0x1C89, 0x1C89, upper | word},
+	{0x1C8A, 0x1C8A, lower | word},
+	{0xA7CB, 0xA7CC, upper | word},
+	{0xA7CD, 0xA7CD, lower | word},
+	{0xA7DA, 0xA7DA, upper | word},
+	{0xA7DB, 0xA7DB, lower | word},
+	{0xA7DC, 0xA7DC, upper | word},
+	{0x105C0, 0x105F3, upper | lower | word},
+	{0x10D40, 0x10D49, number | word},
+	{0x10D4A, 0x10D4F, upper | lower | word},
+	{0x10D50, 0x10D65, upper | word},
+	{0x10D69, 0x10D6D, upper | lower},
+	{0x10D6F, 0x10D6F, upper | lower | word},
+	{0x10D70, 0x10D85, lower | word},
+	{0x10EC2, 0x10EC4, upper | lower | word},
+	{0x10EFC, 0x10EFC, upper | lower},
+	{0x11380, 0x11389, upper | lower | word},
+	{0x1138B, 0x1138B, upper | lower | word},
+	{0x1138E, 0x1138E, upper | lower | word},
+	{0x11390, 0x113B5, upper | lower | word},
+	{0x113B7, 0x113B7, upper | lower | word},
+	{0x113B8, 0x113C0, upper | lower},
+	{0x113C2, 0x113C2, upper | lower},
+	{0x113C5, 0x113C5, upper | lower},
+	{0x113C7, 0x113CA, upper | lower},
+	{0x113CC, 0x113D0, upper | lower},
+	{0x113D1, 0x113D1, upper | lower | word},
+	{0x113D2, 0x113D2, upper | lower},
+	{0x113D3, 0x113D3, upper | lower | word},
+	{0x113E1, 0x113E2, upper | lower},
+	{0x116D0, 0x116E3, number | word},
+	{0x11BC0, 0x11BE0, upper | lower | word},
+	{0x11BF0, 0x11BF9, number | word},
+	{0x11F5A, 0x11F5A, upper | lower},
+	{0x13460, 0x143FA, upper | lower | word},
+	{0x16100, 0x1611D, upper | lower | word},
+	{0x1611E, 0x1612F, upper | lower},
+	{0x16130, 0x16139, number | word},
+	{0x16D40, 0x16D6C, upper | lower | word},
+	{0x16D70, 0x16D79, number | word},
+	{0x18CFF, 0x18CFF, upper | lower | word},
+	{0x1CCF0, 0x1CCF9, number | word},
+	{0x1E5D0, 0x1E5ED, upper | lower | word},
+	{0x1E5EE, 0x1E5EF, upper | lower},
+	{0x1E5F0, 0x1E5F0, upper | lower | word},
+	{0x1E5F1, 0x1E5FA, number | word},
+	{0x2EBF0, 0x2EE5D, han | word},
+}
