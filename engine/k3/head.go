@@ -1,0 +1,20 @@
+package k3
+
+import "math"
+
+// head returns the logits of rows [from, from+n): final mixture over the depth,
+// final norm, output matrix (spec 3.2, last paragraph). Rows nobody asked for
+// cost nothing.
+func (r *Runner) head(from, n int) []float32 {
+	c := r.m.cfg
+	r.mixRows(r.h, r.m.outRes, from, n)
+	r.normRows(r.x, r.h, r.m.norm, n)
+	r.logits = sized(r.logits, n*c.Vocab)
+	r.pool.MatMul(r.logits, &r.m.head, r.x, n)
+	return r.logits
+}
+
+// invRMS is 1 / sqrt(sum/n + eps), rounded at every step.
+func invRMS(sum float32, n int, eps float32) float32 {
+	return 1 / float32(math.Sqrt(float64(sum/float32(n)+eps)))
+}
