@@ -113,7 +113,7 @@ func Float32s(t Tensor) ([]float32, error) {
 // store [1, 1, KDAHeads, 1]. A tail that is not zero is refused: it would mean
 // values per channel, another model.
 func (c *Checkpoint) ALog(layer int) ([]float32, error) {
-	t, err := c.Tensor(LayerName(layer, "self_attn.A_log"))
+	t, err := c.Tensor(LayerName(layer, aLog))
 	if err != nil {
 		return nil, err
 	}
