@@ -53,53 +53,59 @@ func OpenFS(fsys fs.FS, opts ...Option) (*Checkpoint, error) {
 	return open(files{fsys: fsys}, opts)
 }
 
-func open(f files, opts []Option) (c *Checkpoint, err error) {
+func open(f files, opts []Option) (*Checkpoint, error) {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	c = &Checkpoint{files: f, bare: o.indexOnly}
-	defer func() {
-		if err != nil {
-			c.release()
-			c = nil
-		}
-	}()
-	if c.configText, err = f.metadata(ConfigFile, maxMetadata); err != nil {
-		if notThere(err) {
-			return nil, fmt.Errorf("%w: %s is not there; give the folder that the model was downloaded to",
-				ErrNotCheckpoint, f.path(ConfigFile))
-		}
+	c := &Checkpoint{files: f, bare: o.indexOnly}
+	if err := c.load(); err != nil {
+		c.release() // the first error is the one to report
 		return nil, err
-	}
-	if c.cfg, err = parseConfig(f.path(ConfigFile), c.configText); err != nil {
-		return nil, err
-	}
-	switch text, err := f.metadata(GenerationFile, maxMetadata); {
-	case err == nil:
-		if c.gen, err = parseGeneration(f.path(GenerationFile), text, c.cfg.Vocab); err != nil {
-			return nil, err
-		}
-	case notThere(err):
-		c.gen = &GenerationConfig{}
-	default:
-		return nil, err
-	}
-	if err = c.openIndex(); err != nil {
-		return nil, err
-	}
-	if c.ExpertFormat() == MXFP4 {
-		if err = c.cfg.groups(); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.path(ConfigFile), err)
-		}
-	}
-	if !c.bare {
-		if err = c.openShards(); err != nil {
-			return nil, err
-		}
 	}
 	c.print = sync.OnceValue(c.fingerprint)
 	return c, nil
+}
+
+func (c *Checkpoint) load() error {
+	if err := c.loadConfigs(); err != nil {
+		return err
+	}
+	if err := c.openIndex(); err != nil {
+		return err
+	}
+	if c.ExpertFormat() == MXFP4 {
+		if err := c.cfg.groups(); err != nil {
+			return fmt.Errorf("%s: %w", c.files.path(ConfigFile), err)
+		}
+	}
+	if c.bare {
+		return nil
+	}
+	return c.openShards()
+}
+
+func (c *Checkpoint) loadConfigs() (err error) {
+	path := c.files.path(ConfigFile)
+	c.configText, err = c.files.metadata(ConfigFile, maxMetadata)
+	if notThere(err) {
+		return fmt.Errorf("%w: %s is not there; give the folder that the model was downloaded to", ErrNotCheckpoint, path)
+	}
+	if err != nil {
+		return err
+	}
+	if c.cfg, err = parseConfig(path, c.configText); err != nil {
+		return err
+	}
+	text, err := c.files.metadata(GenerationFile, maxMetadata)
+	if notThere(err) {
+		c.gen = &GenerationConfig{}
+		return nil
+	}
+	if err == nil {
+		c.gen, err = parseGeneration(c.files.path(GenerationFile), text, c.cfg.Vocab)
+	}
+	return err
 }
 
 // openIndex reads the index. A checkpoint small enough for one file has none:
