@@ -339,8 +339,9 @@ func (p *Parser) addText(s string) {
 	case inJSON:
 		p.emitCall(p.call.addRaw(s))
 	case inCall:
-		// Arguments without an element around them. White space is layout.
-		if !isSpace(s) {
+		// Arguments without an element around them. White space before them is
+		// layout.
+		if s = strings.TrimLeftFunc(s, unicode.IsSpace); s != "" {
 			p.push(inJSON)
 			p.emitCall(p.call.addRaw(s))
 		}
