@@ -69,7 +69,7 @@ func (h *holding) at(block int32) int64 {
 func (o *object) end(b int32) int64 { return min(int64(b)*BlockSize, o.size) }
 
 // span is the number of bytes in blocks [lo,hi).
-func (o *object) span(lo, hi int32) int64 { return o.end(hi) - int64(lo)*BlockSize }
+func (o *object) span(lo, hi int32) int64 { return max(o.end(hi)-int64(lo)*BlockSize, 0) }
 
 // A Builder collects what is known of files and objects and makes a Layout. Its
 // zero value is ready. It is not safe for concurrent use.
