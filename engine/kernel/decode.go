@@ -58,7 +58,15 @@ func decodeMX[T float32 | float64](dst []T, packed, scale []byte) {
 				lut[c] = T(e2m1[c] * e8m0(scale[0]))
 			}
 		}
-		n := min(MXGroup, len(dst))
+		if len(dst) >= MXGroup {
+			out, in := (*[MXGroup]T)(dst), (*[MXGroup / 2]byte)(packed)
+			for i, b := range in {
+				out[2*i], out[2*i+1] = lut[b&15], lut[b>>4]
+			}
+			dst, packed, scale = dst[MXGroup:], packed[MXGroup/2:], scale[1:]
+			continue
+		}
+		n := len(dst)
 		out, in := dst[:n], packed[:(n+1)/2]
 		for i, b := range in[:n/2] {
 			out[2*i] = lut[b&15]
@@ -67,6 +75,6 @@ func decodeMX[T float32 | float64](dst []T, packed, scale []byte) {
 		if n&1 == 1 {
 			out[n-1] = lut[in[n/2]&15]
 		}
-		dst, packed, scale = dst[n:], packed[n/2:], scale[1:]
+		return
 	}
 }
