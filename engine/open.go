@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"deltafin/engine/chat"
+	"deltafin/engine/checkpoint"
+	"deltafin/engine/k3"
+	"deltafin/engine/kernel"
+	"deltafin/engine/nano"
+	"deltafin/engine/sample"
+	"deltafin/engine/tokenizer"
+)
+
+// An Engine is one opened model with its workers.
+type Engine struct {
+	opts    Options
+	ck      *checkpoint.Checkpoint
+	model   *k3.Model
+	tok     *tokenizer.Tokenizer
+	markers chat.Markers
+	pool    *kernel.Pool
+	runner  *k3.Runner
+	info    Info
+	stop    []int
+
+	turn   chan struct{} // holds one token while nobody generates
+	closed atomic.Bool
+	stats  counters
+}
+
+// Info says what was opened.
+type Info struct {
+	Name        string             // folder name, or the demonstration model's
+	Dir         string             // "" for the demonstration model
+	Toy         bool               // the demonstration model: Notice must be shown
+	Notice      string             // one line about the model's limits, or ""
+	Fingerprint string             // of config, index and shard headers, hex
+	Kernel      string             // level in use
+	Arithmetic  string             // kernel.Arithmetic: results are the same wherever this is the same
+	Threads     int                // workers
+	PrefillRows int                // tokens per prefill pass
+	Config      *checkpoint.Config // the model's numbers; read only
+}
+
+// NanoName is the name of the demonstration model.
+const NanoName = "k3-nano"
+
+// Open opens a model: maps its files, checks every tensor against the config, and
+// starts the workers. Nothing of the weights is read yet. Close it when done.
+func Open(ctx context.Context, o Options) (_ *Engine, err error) {
+	o, err = o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	table, err := o.selectKernel()
+	if err != nil {
+		return nil, err
+	}
+	ck, err := openCheckpoint(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			ck.Close()
+		}
+	}()
+	if err := ck.Validate(ctx); err != nil {
+		return nil, err
+	}
+	c := ck.Config()
+	tok, err := tokenizer.Load(ck.FS(), c.Vocab)
+	if err != nil {
+		return nil, err
+	}
+	markers, err := chat.FindMarkers(tok)
+	if err != nil {
+		return nil, err
+	}
+	model, err := k3.Load(ck)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: o, ck: ck, model: model, tok: tok, markers: markers, turn: make(chan struct{}, 1)}
+	e.pool = kernel.NewPool(table, o.Threads)
+	e.runner = model.NewRunner(e.pool)
+	e.stop = stopIDs(ck, markers)
+	e.info = Info{
+		Name: NanoName, Toy: true, Notice: nano.Notice, Fingerprint: ck.Fingerprint(),
+		Kernel: table.Name, Arithmetic: kernel.Arithmetic, Threads: o.Threads, PrefillRows: o.PrefillRows, Config: c,
+	}
+	if o.Model != "" {
+		e.info.Name, e.info.Dir, e.info.Toy, e.info.Notice = filepath.Base(filepath.Clean(o.Model)), o.Model, false, ""
+	}
+	e.turn <- struct{}{}
+	return e, nil
+}
+
+func openCheckpoint(dir string) (*checkpoint.Checkpoint, error) {
+	if dir == "" {
+		return nano.Open()
+	}
+	return checkpoint.Open(dir)
+}
+
+// stopIDs are the ids that end a reply: those of generation_config.json, else that
+// of config.json; the end of a message; and the older end marks, which are
+// harmless to honour (spec 5.5).
+func stopIDs(ck *checkpoint.Checkpoint, m chat.Markers) []int {
+	var ids []int
+	if g := ck.Generation(); g != nil && len(g.EOS) > 0 {
+		ids = append(ids, g.EOS...)
+	} else if eos := ck.Config().EOS; eos >= 0 {
+		ids = append(ids, eos)
+	}
+	for _, id := range append([]int{m.EndOfMsg}, m.Stop...) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Close ends the workers and unmaps the files. It waits for a running Generate;
+// cancel that first.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	<-e.turn
+	close(e.turn)
+	e.pool.Close()
+	if err := e.ck.Close(); err != nil {
+		return fmt.Errorf("closing the model: %w", err)
+	}
+	return nil
+}
+
+// acquire waits for the engine to be free. release gives it back.
+func (e *Engine) acquire(ctx context.Context) error {
+	select {
+	case _, open := <-e.turn:
+		if !open {
+			return ErrClosed
+		}
+		if e.closed.Load() {
+			e.turn <- struct{}{}
+			return ErrClosed
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *Engine) release() { e.turn <- struct{}{} }
+
+// Info says what was opened.
+func (e *Engine) Info() Info { return e.info }
+
+// Tokenizer is the model's tokenizer.
+func (e *Engine) Tokenizer() *tokenizer.Tokenizer { return e.tok }
+
+// StopIDs are the ids that end a reply.
+func (e *Engine) StopIDs() []int { return slices.Clone(e.stop) }
+
+// Sampling is how the model's makers advise to choose tokens: what
+// generation_config.json names, the hosted service's values for the rest.
+func (e *Engine) Sampling() sample.Params {
+	p := sample.Default
+	g := e.ck.Generation()
+	if g == nil {
+		return p
+	}
+	if g.DoSample != nil && !*g.DoSample {
+		return sample.Params{}
+	}
+	if g.Temperature != nil {
+		p.Temperature = *g.Temperature
+	}
+	if g.TopP != nil {
+		p.TopP = *g.TopP
+	}
+	return p
+}
+
+// Prompt renders a conversation to token ids (spec 5.4).
+func (e *Engine) Prompt(p *chat.Prompt) ([]int, error) {
+	segs, err := chat.Render(p)
+	if err != nil {
+		return nil, err
+	}
+	return chat.Encode(e.tok, segs)
+}
+
+// NewReply returns what reads the model's reply to a prompt that was rendered with
+// or without thinking: a parser that is driven by ids.
+func (e *Engine) NewReply(thinking bool) *Reply {
+	return &Reply{stream: e.tok.NewStream(), parser: chat.NewParser(e.markers, thinking)}
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+
+	"deltafin/engine/kernel"
+)
+
+// Options say how a model is opened. The zero value opens the demonstration model
+// with everything the machine has.
+type Options struct {
+	// Model is the folder of the checkpoint; "" is the demonstration model inside
+	// the program.
+	Model string
+	// Threads is the number of workers of the arithmetic. 0 stands for one per
+	// core the process may use. It changes the speed, never a result.
+	Threads int
+	// Kernel is the instruction level: generic, avx2, avx512 or neon. "" takes
+	// DELTAFIN_KERNEL or, without it, the fastest the machine has. A level that it
+	// lacks is an error. It changes the speed, never a result.
+	Kernel string
+	// PrefillRows is how many tokens of a prompt share one pass over the weights;
+	// 0 stands for DefaultPrefillRows. More read the weights fewer times and take
+	// more memory. It never changes a result.
+	PrefillRows int
+}
+
+// DefaultPrefillRows is the number of prompt tokens per pass.
+const DefaultPrefillRows = 512
+
+// maxThreads keeps a mistyped number from starting a million goroutines.
+const maxThreads = 1024
+
+// withDefaults fills in what was left open and checks the rest.
+func (o Options) withDefaults() (Options, error) {
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.PrefillRows == 0 {
+		o.PrefillRows = DefaultPrefillRows
+	}
+	if o.Threads < 1 || o.Threads > maxThreads {
+		return o, &UsageError{Field: "threads", Reason: fmt.Sprintf("%d is not between 1 and %d", o.Threads, maxThreads)}
+	}
+	if o.PrefillRows < 1 || o.PrefillRows > 1<<20 {
+		return o, &UsageError{Field: "prefill rows", Reason: fmt.Sprintf("%d is not between 1 and %d", o.PrefillRows, 1<<20)}
+	}
+	return o, nil
+}
+
+// selectKernel is kernel.Select with the error of a wrong option.
+func (o Options) selectKernel() (*kernel.Table, error) {
+	t, err := kernel.Select(o.Kernel)
+	if err != nil {
+		return nil, &UsageError{Field: "kernel", Reason: err.Error()}
+	}
+	return t, nil
+}
