@@ -255,3 +255,16 @@ func checkTiny(t *testing.T, g *golden, m *Model, rec *record, st *State) {
 	}
 	near(t, "latent rows", st.layers[mlaLayer].latent, want, sAbs, sRel)
 }
+
+// benchLevels runs a benchmark of the demonstration model with two workers at
+// every kernel level of the machine.
+func benchLevels(b *testing.B, run func(*testing.B, *Model, *Runner)) {
+	m := openNano(b)
+	for _, level := range kernel.Levels() {
+		b.Run(level.Name, func(b *testing.B) {
+			pool := kernel.NewPool(level, 2)
+			defer pool.Close()
+			run(b, m, m.NewRunner(pool))
+		})
+	}
+}
