@@ -67,7 +67,7 @@ func FuzzHeader(f *testing.F) {
 func FuzzIndex(f *testing.F) {
 	fsys := small(f)
 	f.Add(fsys[checkpoint.IndexFile])
-	f.Add([]byte(`{"weight_map":{"model.norm.weight":"model-00001-of-000006.safetensors"}}`))
+	f.Add([]byte(`{"weight_map":{"model.norm.weight":"model-00001-of-000003.safetensors"}}`))
 	f.Add([]byte(`{"metadata":{"total_size":1},"weight_map":{"a":"../b.safetensors"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) { openAndRead(t, with(fsys, checkpoint.IndexFile, data)) })
 }
@@ -75,7 +75,7 @@ func FuzzIndex(f *testing.F) {
 // FuzzShard replaces one shard of a good model.
 func FuzzShard(f *testing.F) {
 	fsys := small(f)
-	name := checkpointtest.ShardName(6, 6)
+	name := checkpointtest.ShardName(2, 3)
 	f.Add(fsys[name])
 	f.Fuzz(func(t *testing.T, data []byte) { openAndRead(t, with(fsys, name, data)) })
 }
@@ -107,11 +107,22 @@ func openAndRead(t *testing.T, fsys inPlace) {
 	}
 }
 
+// tiny is the least that has every kind of tensor: a short file is mutated where
+// it matters.
+func tiny() checkpoint.Config {
+	c := checkpointtest.Small()
+	c.Layers, c.MLALayer, c.ResBlock = 2, []bool{false, true}, 2
+	c.Hidden, c.Vocab, c.DenseIntermediate = 2, 4, 2
+	c.Heads, c.QLoRA, c.KVLoRA, c.QKNope, c.QKRope, c.VHead = 1, 2, 2, 1, 1, 1
+	c.KDAHeads, c.KDAHeadDim = 1, 2
+	c.Experts, c.TopK, c.SharedExperts = 2, 1, 1
+	c.BOS, c.EOS, c.Pad = 1, 2, 3
+	return c
+}
+
 // small is a whole model in memory.
 func small(f *testing.F) inPlace {
-	cfg := checkpointtest.Small()
-	cfg.Layers, cfg.MLALayer = 5, cfg.MLALayer[:5]
-	cfg.Experts, cfg.TopK = 2, 1
+	cfg := tiny()
 	dir := write(f, checkpointtest.Options{Config: cfg})
 	out := inPlace{}
 	list, err := os.ReadDir(dir)

@@ -73,9 +73,9 @@ func patterns(t testing.TB) []pattern {
 	return out
 }
 
-// names expands a pattern; layers says which layers have it.
-func (p pattern) names(c *checkpoint.Config, visit func(name string, shard int)) {
-	layers, experts := []int{-1}, 1
+// names expands a pattern, for the given number of experts in each layer.
+func (p pattern) names(c *checkpoint.Config, experts int, visit func(name string, shard int)) {
+	layers := []int{-1}
 	if strings.Contains(p.name, "{L}") {
 		layers = nil
 		for l := range c.Layers {
@@ -84,8 +84,8 @@ func (p pattern) names(c *checkpoint.Config, visit func(name string, shard int))
 			}
 		}
 	}
-	if strings.Contains(p.name, "{E}") {
-		experts = c.Experts
+	if !strings.Contains(p.name, "{E}") {
+		experts = 1
 	}
 	blocks := 1
 	if strings.Contains(p.name, "{B}") {
@@ -140,7 +140,7 @@ func officialIndex(t testing.TB, c *checkpoint.Config) []byte {
 	fmt.Fprintf(&b, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {", officialBytes)
 	comma := ""
 	for _, p := range patterns(t) {
-		p.names(c, func(name string, shard int) {
+		p.names(c, c.Experts, func(name string, shard int) {
 			fmt.Fprintf(&b, "%s\n    %q: \"model-%05d-of-000096.safetensors\"", comma, name, shard)
 			comma = ","
 		})
@@ -156,11 +156,13 @@ func TestInventoryIsTheOfficialOne(t *testing.T) {
 	want := map[string]string{}
 	tensors, total := 0, int64(0)
 	for _, p := range patterns(t) {
-		n := 0
-		p.names(c, func(name string, _ int) {
-			n++
-			total += p.bytes
-			if short, text := strings.CutPrefix(name, "language_model."); text && !strings.Contains(p.name, "{E}") {
+		n, each := 0, 1
+		if strings.Contains(p.name, "{E}") {
+			each = c.Experts // one name stands for all experts of its layer
+		}
+		p.names(c, 1, func(name string, _ int) {
+			n += each
+			if short, text := strings.CutPrefix(name, "language_model."); text && each == 1 {
 				want[short] = fmt.Sprintf("%s %v", p.dtype, p.shape)
 			}
 		})
@@ -168,6 +170,7 @@ func TestInventoryIsTheOfficialOne(t *testing.T) {
 			t.Errorf("%s: %d names, want %d", p.name, n, p.count)
 		}
 		tensors += n
+		total += int64(n) * p.bytes
 	}
 	if tensors != officialTensors || total != officialBytes {
 		t.Fatalf("list has %d tensors of %d bytes", tensors, total)
