@@ -57,7 +57,8 @@ type Reply struct {
 	// ToolCalls are the calls in order. The format has no ids for them; those
 	// here are made of the tool's name and the number of the call, "search:0".
 	// Arguments is JSON text that, rendered again, gives back the body of every
-	// argument as the model wrote it.
+	// argument as the model wrote it; a call that is still being read has the
+	// beginning of such text.
 	ToolCalls []ToolCall
 
 	// Complete is true once the model itself ended its message, and false while

@@ -135,7 +135,8 @@ func (p *Parser) Close() []Event {
 	return p.events
 }
 
-// Reply returns what has been read so far.
+// Reply returns what has been read so far, copied: call it once at the end, or
+// rarely.
 func (p *Parser) Reply() Reply {
 	r := Reply{
 		Thinking: string(p.think), Response: string(p.response),
