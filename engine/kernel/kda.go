@@ -8,22 +8,32 @@ package kernel
 //
 // Sums over the key channels c run in rising order. u is scratch of V floats.
 func kdaStepGeneric(out, s, q, k, v, decay []float32, beta float32, u []float32) {
+	kdaColumns(out, s, q, k, v, decay, beta, u, 0, len(v))
+}
+
+// kdaColumns is the step for the columns [from, to) of the state; no column
+// knows of another.
+func kdaColumns(out, s, q, k, v, decay []float32, beta float32, u []float32, from, to int) {
+	if from == to {
+		return
+	}
 	nv := len(v)
-	clear(u[:nv])
+	out, v, u = out[from:to], v[from:to], u[from:to]
+	clear(u)
 	for c, d := range decay {
-		row := s[c*nv : (c+1)*nv]
+		row := s[c*nv+from : c*nv+to]
 		kc := k[c]
 		for j := range row {
 			row[j] *= d
 			u[j] = fma32(row[j], kc, u[j])
 		}
 	}
-	for j := range nv {
+	for j := range u {
 		u[j] = beta * (v[j] - u[j])
 	}
-	clear(out[:nv])
+	clear(out)
 	for c := range decay {
-		row := s[c*nv : (c+1)*nv]
+		row := s[c*nv+from : c*nv+to]
 		kc, qc := k[c], q[c]
 		for j := range row {
 			row[j] = fma32(kc, u[j], row[j])

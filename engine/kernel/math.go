@@ -42,7 +42,9 @@ func exp32(x float32) float32 {
 	k := int32(math.Float32bits(t)) - int32(math.Float32bits(roundUp))
 	a := k >> 1
 	b := k - a
-	return p * math.Float32frombits(uint32(a+127)<<23) * math.Float32frombits(uint32(b+127)<<23)
+	// The conversion keeps a compiler from fusing the product with a sum of the
+	// caller's, which would round once instead of twice.
+	return float32(p * math.Float32frombits(uint32(a+127)<<23) * math.Float32frombits(uint32(b+127)<<23))
 }
 
 // sigmoid32 returns 1 / (1 + e^-x).

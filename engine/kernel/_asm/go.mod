@@ -1,0 +1,3 @@
+module deltafin/engine/kernel/asm
+
+go 1.26.0
