@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"deltafin/engine"
+)
+
+// envModel names the model folder where --model does not.
+const envModel = "DELTAFIN_MODEL"
+
+// modelFlags are the flags of every command that runs a model.
+type modelFlags struct {
+	dir     string
+	threads int
+	kernel  string
+}
+
+func (f *modelFlags) add(c *cobra.Command) {
+	addModelFlag(c, &f.dir)
+	c.Flags().IntVar(&f.threads, "threads", 0, "workers of the arithmetic; never changes the text (default: one per core)")
+	c.Flags().StringVar(&f.kernel, "kernel", "", "generic, avx2, avx512 or neon; never changes the text (default: the fastest here)")
+}
+
+func addModelFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVarP(dir, "model", "m", "", "folder of the model (default: $"+envModel+", else the demonstration model)")
+	_ = c.MarkFlagDirname("model") // fails only for a flag that does not exist
+}
+
+// modelDir is the folder to use, "" for the demonstration model.
+func modelDir(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	return os.Getenv(envModel)
+}
+
+// open opens the model and tells the person what must be known about it.
+func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*engine.Engine, error) {
+	if c.Flags().Changed("threads") && f.threads < 1 {
+		return nil, usage("--threads %d: at least 1 is needed", f.threads)
+	}
+	e, err := engine.Open(ctx, engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel})
+	if err != nil {
+		return nil, err
+	}
+	if n := e.Info().Notice; n != "" {
+		fmt.Fprintln(s.err, n)
+	}
+	return e, nil
+}
