@@ -94,6 +94,7 @@ var variants = map[string]checkpointtest.Options{
 	"no prefix":      {NoPrefix: true},
 	"one file":       {Single: true},
 	"vision shards":  {Vision: true},
+	"all in one":     {Vision: true, Single: true},
 	"scattered":      {Scatter: true},
 	"no latent norm": {Config: withoutNorm()},
 }
@@ -142,6 +143,9 @@ func TestEveryVariantOpens(t *testing.T) {
 			}
 			if opt.Vision != (s.Ignored == 3) || !opt.Single && !opt.Vision && s.Mapped != s.Total {
 				t.Errorf("summary %+v", s)
+			}
+			if _, err := c.Tensor("vision_tower.encoder.final_layernorm.weight"); !errors.Is(err, checkpoint.ErrMissingTensor) {
+				t.Errorf("a tensor that is no text: %v", err)
 			}
 			a, err := c.ALog(0)
 			if err != nil || len(a) != cfg.KDAHeads || a[0] == 0 {

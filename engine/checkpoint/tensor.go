@@ -56,7 +56,7 @@ func (c *Checkpoint) Tensor(name string) (Tensor, error) {
 		return c.tensor(name, int(sl.shard), sl.dtype, []int{int(sl.rows), int(sl.cols)}, sl.off, sl.length), nil
 	}
 	e := c.x.entries[name]
-	if e == nil || e.dtype == 0 {
+	if e == nil || e.dtype == 0 || ignored([]byte(name)) {
 		return fail(ErrMissingTensor)
 	}
 	return c.tensor(name, int(e.shard), e.dtype, e.dims, e.off, e.length), nil
