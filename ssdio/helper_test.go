@@ -52,6 +52,7 @@ func stripes(overlap float64, weights ...float64) placement {
 		p = append(p, part{max(0, at-overlap*w), min(1, at+w+overlap*w)})
 		at += w
 	}
+	p[len(p)-1].to = 1 // whatever the sums round to
 	return p
 }
 
