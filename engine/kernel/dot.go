@@ -41,6 +41,12 @@ func matMulGeneric(s *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []
 	for i := range n {
 		low = min(low, widen(xs[i*k:(i+1)*k], x[i*ldx:]))
 	}
+	if n == 1 && w.Format == BF16 && low+lowestBF16 >= tinyLSB {
+		for r := lo; r < hi; r++ {
+			y[r] = dotBF16(w.Data[r*w.Stride:], xs)
+		}
+		return
+	}
 	for r := lo; r < hi; r++ {
 		lsb := decodeWide(ws, w, r) + low
 		for i := range n {

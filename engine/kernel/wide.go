@@ -40,6 +40,9 @@ func widen(dst []float64, src []float32) int {
 	return lsb32((low + 1) >> 1)
 }
 
+// lowestBF16 is the lowest lsb32 that any BF16 can have: a subnormal's.
+const lowestBF16 = -133
+
 // decodeWide is decodeRow for a whole row in float64, with the lowest lsb32 of
 // its weights.
 func decodeWide(dst []float64, m *Matrix, r int) int {
@@ -115,14 +118,31 @@ func dotWide(a, b []float64, lsb int) float32 {
 	return fold(&acc)
 }
 
+// dotBF16 is dotWide for a row of BF16 bytes and activations none of which is so
+// small that the weights would have to be looked at.
+func dotBF16(row []byte, b []float64) float32 {
+	var acc [lanes]float32
+	whole := len(b) &^ (lanes - 1)
+	if whole > 0 {
+		dotEightBF16((*[8]float32)(acc[:8]), row[:2*whole], b[:whole])
+		dotEightBF16((*[8]float32)(acc[8:]), row[16:2*whole], b[8:whole])
+	}
+	for i := whole; i < len(b); i++ {
+		w := math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
+		acc[i-whole] = fma32(w, float32(b[i]), acc[i-whole])
+	}
+	return fold(&acc)
+}
+
 // dotEight runs eight lanes over every second group of eight columns. Each step
 // is fma32 for an exact product: only a sum in the middle between two float32 can
 // go wrong when it is rounded twice. Unrolled by hand, so that the lanes stay in
 // registers.
 func dotEight(acc *[8]float32, a, b []float64) {
 	var l0, l1, l2, l3, l4, l5, l6, l7 float64
-	for len(a) >= 8 && len(b) >= 8 {
-		x, y := (*[8]float64)(a), (*[8]float64)(b)
+	n := min(len(a), len(b)) - 8
+	for at := 0; at <= n; at += lanes {
+		x, y := (*[8]float64)(a[at:]), (*[8]float64)(b[at:])
 		s0 := x[0]*y[0] + l0
 		s1 := x[1]*y[1] + l1
 		s2 := x[2]*y[2] + l2
@@ -157,10 +177,61 @@ func dotEight(acc *[8]float32, a, b []float64) {
 			s7 = untie(s7, x[7]*y[7], l7)
 		}
 		l4, l5, l6, l7 = float64(float32(s4)), float64(float32(s5)), float64(float32(s6)), float64(float32(s7))
-		if len(a) < lanes || len(b) < lanes {
-			break
+	}
+	*acc = [8]float32{float32(l0), float32(l1), float32(l2), float32(l3), float32(l4), float32(l5), float32(l6), float32(l7)}
+}
+
+// dotEightBF16 is dotEight with a row of BF16 bytes, decoded on the way: for a
+// single row of activations, storing the decoded weights would cost more than
+// using them.
+func dotEightBF16(acc *[8]float32, row []byte, b []float64) {
+	var l0, l1, l2, l3, l4, l5, l6, l7 float64
+	n := min(len(row)/2, len(b)) - 8
+	for at := 0; at <= n; at += lanes {
+		u, v := binary.LittleEndian.Uint64(row[2*at:]), binary.LittleEndian.Uint64(row[2*at+8:])
+		y := (*[8]float64)(b[at:])
+		p0 := float64(math.Float32frombits(uint32(u)<<16)) * y[0]
+		p1 := float64(math.Float32frombits(uint32(u)&0xFFFF0000)) * y[1]
+		p2 := float64(math.Float32frombits(uint32(u>>32)<<16)) * y[2]
+		p3 := float64(math.Float32frombits(uint32(u>>32)&0xFFFF0000)) * y[3]
+		s0 := p0 + l0
+		s1 := p1 + l1
+		s2 := p2 + l2
+		s3 := p3 + l3
+		if middle(s0) {
+			s0 = untie(s0, p0, l0)
 		}
-		a, b = a[lanes:], b[lanes:]
+		if middle(s1) {
+			s1 = untie(s1, p1, l1)
+		}
+		if middle(s2) {
+			s2 = untie(s2, p2, l2)
+		}
+		if middle(s3) {
+			s3 = untie(s3, p3, l3)
+		}
+		l0, l1, l2, l3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+		p4 := float64(math.Float32frombits(uint32(v)<<16)) * y[4]
+		p5 := float64(math.Float32frombits(uint32(v)&0xFFFF0000)) * y[5]
+		p6 := float64(math.Float32frombits(uint32(v>>32)<<16)) * y[6]
+		p7 := float64(math.Float32frombits(uint32(v>>32)&0xFFFF0000)) * y[7]
+		s4 := p4 + l4
+		s5 := p5 + l5
+		s6 := p6 + l6
+		s7 := p7 + l7
+		if middle(s4) {
+			s4 = untie(s4, p4, l4)
+		}
+		if middle(s5) {
+			s5 = untie(s5, p5, l5)
+		}
+		if middle(s6) {
+			s6 = untie(s6, p6, l6)
+		}
+		if middle(s7) {
+			s7 = untie(s7, p7, l7)
+		}
+		l4, l5, l6, l7 = float64(float32(s4)), float64(float32(s5)), float64(float32(s6)), float64(float32(s7))
 	}
 	*acc = [8]float32{float32(l0), float32(l1), float32(l2), float32(l3), float32(l4), float32(l5), float32(l6), float32(l7)}
 }
@@ -169,9 +240,8 @@ func dotEight(acc *[8]float32, a, b []float64) {
 func middle(s float64) bool { return uint32(math.Float64bits(s))<<3 == 1<<31 }
 
 // untie moves s = p + c off the middle if the exact sum is not there: the error of
-// the first rounding (two-sum) decides.
-//
-//go:noinline
+// the first rounding (two-sum) decides. It must stay small enough to be inlined: a
+// call would spill all lanes.
 func untie(s, p, c float64) float64 {
 	bb := s - p
 	e := (p - (s - bb)) + (c - bb)

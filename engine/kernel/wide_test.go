@@ -29,10 +29,23 @@ func TestWideIsTheDefinition(t *testing.T) {
 				var s Scratch
 				var y [1]float32
 				matMulGeneric(&s, y[:], 1, &m, 0, 1, x, k, 1)
-				want := dotGeneric(w, x)
-				if y[0] != want && (y[0] == y[0] || want == want) {
-					t.Fatalf("%s x %s, %d columns: %b, want %b", na, nb, k, y[0], want)
+				check := func(f Format) {
+					t.Helper()
+					want := dotGeneric(w, x)
+					if y[0] != want && (y[0] == y[0] || want == want) {
+						t.Fatalf("%s x %s, %d %v columns: %b, want %b", na, nb, k, f, y[0], want)
+					}
 				}
+				check(F32)
+				raw := make([]byte, 2*k)
+				for i := range w {
+					b := math.Float32bits(w[i]) &^ 0xFFFF
+					w[i] = math.Float32frombits(b)
+					raw[2*i], raw[2*i+1] = byte(b>>16), byte(b>>24)
+				}
+				m = Matrix{Format: BF16, Rows: 1, Cols: k, Stride: 2 * k, Data: raw}
+				matMulGeneric(&s, y[:], 1, &m, 0, 1, x, k, 1)
+				check(BF16)
 			}
 		}
 	}
