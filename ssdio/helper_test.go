@@ -164,11 +164,16 @@ func (w *world) open(t testing.TB, opt *ssdio.Options, specs ...string) *ssdio.S
 	t.Helper()
 	w.drives = nil
 	for i, dir := range w.folders {
-		spec := dir
+		text := "."
 		if i < len(specs) && specs[i] != "" {
-			spec += "," + specs[i]
+			text += "," + specs[i]
 		}
-		d, err := w.fleet.Open(spec, &ssdio.DriveOptions{Name: fmt.Sprintf("d%d", i)})
+		spec, err := emulate.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Path = dir
+		d, err := w.fleet.OpenSpec(spec, &ssdio.DriveOptions{Name: fmt.Sprintf("d%d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}

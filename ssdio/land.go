@@ -19,7 +19,7 @@ func (s *Set) land(f *flight) {
 		s.failed(f, now)
 	} else {
 		f.on.failures = 0
-		if f.on.lost {
+		if f.on.silent {
 			s.back(f.on, now) // it was slow, not dead
 		}
 		s.landed(f)

@@ -70,7 +70,7 @@ func (s *Set) back(m *member, now time.Duration) {
 	if !m.lost {
 		return
 	}
-	m.lost, m.stalled, m.cause, m.failures, m.backAt = false, false, nil, 0, now
+	m.lost, m.silent, m.stalled, m.cause, m.failures, m.backAt = false, false, false, nil, 0, now
 	m.answered = now
 	m.count.down.Store(false)
 	info := DriveBackInfo{Drive: m.Name, Away: now - m.lostAt}

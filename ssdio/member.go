@@ -33,7 +33,8 @@ type member struct {
 	failures int           // in a row
 	answered time.Duration // when the last slice came back
 	lost     bool
-	stalled  bool // lost, but only because it is silent: it may answer yet
+	silent   bool // lost because it answers nothing: an answer brings it back
+	stalled  bool // silent for so short a time that work may wait for it
 	lostAt   time.Duration
 	backAt   time.Duration
 	cause    error

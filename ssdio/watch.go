@@ -40,7 +40,7 @@ func (s *Set) look() bool {
 		silent := now - max(m.answered, m.flights[0].start)
 		if !m.lost && silent >= s.opt.StallAfter {
 			err := fmt.Errorf("%d reads in flight and no answer for %s: %w", len(m.flights), silent.Round(time.Millisecond), ErrStalled)
-			m.stalled = true
+			m.silent, m.stalled = true, true
 			s.lose(m, err, now)
 		}
 		if m.stalled && silent >= s.opt.StuckAfter {
