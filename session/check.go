@@ -101,7 +101,7 @@ func (s *Store) RebuildIndex(ctx context.Context) error {
 				break
 			}
 			var b *Body
-			if b, err = readBody(c, key); isDamage(err) {
+			if b, err = readTurn(c, key); isDamage(err) {
 				err = nil
 				continue
 			}

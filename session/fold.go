@@ -9,37 +9,27 @@ import (
 
 // readBody reads the folded part of a turn and checks it; nil when there is
 // none.
-func readBody(c *conn, turn int64) (b *Body, err error) {
-	_, err = c.one(`SELECT text, reasoning, ids, lens, sum FROM body WHERE turn=?`, []any{turn}, func(st *sqlite3.Stmt) error {
-		b, err = scanBody(st, 0)
-		return err
+func readBody(c *conn, t turnRow) (b *Body, err error) {
+	_, err = c.one(`SELECT text, reasoning, ids, lens, sum FROM body WHERE turn=?`, []any{t.key}, func(st *sqlite3.Stmt) (err error) {
+		b = &Body{Text: st.ColumnText(0), Reasoning: st.ColumnText(1)}
+		if b.Tokens, err = unpackTokens(st.ColumnRawBlob(2), st.ColumnRawBlob(3), b.Text, b.Reasoning); err != nil {
+			return err
+		}
+		if want, got := uint32(st.ColumnInt64(4)), bodySum(t, b); want != got {
+			return fmt.Errorf("%w: the text's checksum is %08x, stored was %08x", ErrCorrupt, got, want)
+		}
+		return nil
 	})
 	return b, err
-}
-
-// scanBody reads the five columns from first on.
-func scanBody(st *sqlite3.Stmt, first int) (*Body, error) {
-	b := &Body{Text: st.ColumnText(first), Reasoning: st.ColumnText(first + 1)}
-	var err error
-	if b.Tokens, err = unpackTokens(st.ColumnRawBlob(first+2), st.ColumnRawBlob(first+3), b.Text, b.Reasoning); err != nil {
-		return nil, err
-	}
-	if want, got := uint32(st.ColumnInt64(first+4)), bodySum(b); want != got {
-		return nil, fmt.Errorf("%w: the text's checksum is %08x, stored was %08x", ErrCorrupt, got, want)
-	}
-	return b, nil
 }
 
 // readTail reads the journal of a turn, checking that no token is missing or
 // altered. before are the tokens already folded. With an ErrCorrupt come the
 // tokens up to the damage.
-func readTail(c *conn, turn int64, before []Token) ([]Token, error) {
+func readTail(c *conn, t turnRow, before []Token) ([]Token, error) {
 	var toks []Token
-	var sum uint32
-	for _, t := range before {
-		sum = tokenSum(sum, t)
-	}
-	err := c.each(`SELECT seq, id, channel, text, sum FROM tail WHERE turn=? ORDER BY seq`, []any{turn}, func(st *sqlite3.Stmt) error {
+	sum := tokensSum(turnSum(t), before)
+	err := c.each(`SELECT seq, id, channel, text, sum FROM tail WHERE turn=? ORDER BY seq`, []any{t.key}, func(st *sqlite3.Stmt) error {
 		t := Token{ID: int32(st.ColumnInt64(1)), Channel: Channel(st.ColumnInt(2)), Text: string(st.ColumnRawBlob(3))}
 		sum = tokenSum(sum, t)
 		if seq, want := st.ColumnInt(0), len(before)+len(toks); seq != want || checkToken(t) != nil || uint32(st.ColumnInt64(4)) != sum {
@@ -53,14 +43,20 @@ func readTail(c *conn, turn int64, before []Token) ([]Token, error) {
 
 // readTurn reads a turn whole: what is folded and what is still in the journal.
 func readTurn(c *conn, turn int64) (*Body, error) {
-	b, err := readBody(c, turn)
+	t, err := turnByKey(c, turn)
 	if err != nil {
 		return nil, err
 	}
-	if b == nil {
+	b, err := readBody(c, t)
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil && t.status != Writing:
+		return nil, fmt.Errorf("%w: the text is missing", ErrCorrupt)
+	case b == nil:
 		b = &Body{}
 	}
-	more, err := readTail(c, turn, b.Tokens)
+	more, err := readTail(c, t, b.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +95,18 @@ func replaceTail(c *conn, turn int64, b *Body) error {
 // holds before the damage is kept. It returns how many tokens were kept and
 // how many records were given up.
 func salvage(c *conn, turn int64) (kept, dropped int, err error) {
-	b, err := readBody(c, turn)
+	t, err := turnByKey(c, turn)
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := readBody(c, t)
 	if err != nil {
 		return 0, 0, err
 	}
 	if b == nil {
 		b = &Body{}
 	}
-	more, err := readTail(c, turn, b.Tokens)
+	more, err := readTail(c, t, b.Tokens)
 	if err != nil && !errors.Is(err, ErrCorrupt) {
 		return 0, 0, err
 	}
@@ -134,9 +134,13 @@ func writeBody(c *conn, turn int64, b *Body) error {
 			return err
 		}
 	}
+	t, err := turnByKey(c, turn)
+	if err != nil {
+		return err
+	}
 	ids, lens := packTokens(b.Tokens)
 	err = c.exec(`INSERT OR REPLACE INTO body(turn, text, reasoning, ids, lens, sum) VALUES(?, ?, ?, ?, ?, ?)`,
-		turn, b.Text, b.Reasoning, ids, lens, int64(bodySum(b)))
+		turn, b.Text, b.Reasoning, ids, lens, int64(bodySum(t, b)))
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Answer struct {
 	mu      sync.Mutex // guards below
 	pending []pendingToken
 	durable int    // tokens of the turn on the disk
-	sum     uint32 // tokenSum over them
+	sum     uint32 // turnSum, then tokenSum over them
 	synced  time.Time
 	timer   *time.Timer
 	failed  error // of the last timed sync; the next call reports it

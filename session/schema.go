@@ -73,7 +73,7 @@ CREATE TABLE tail(                         -- tokens of open answers: the journa
 	channel INTEGER NOT NULL,
 	text    BLOB NOT NULL,
 	at      INTEGER NOT NULL,
-	sum     INTEGER NOT NULL,          -- tokenSum over all rows of the turn up to here
+	sum     INTEGER NOT NULL,          -- turnSum, then tokenSum over all tokens up to here
 	PRIMARY KEY(turn, seq)
 ) WITHOUT ROWID;
 CREATE TABLE branch(

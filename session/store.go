@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -209,7 +210,8 @@ func (s *Store) makeURI(query string) string {
 		// Database and log get the lock file's mode, 0600, whatever the umask.
 		params.Set("modeof", filepath.Join(filepath.Dir(s.path), lockName))
 	}
-	return uri + "?" + params.Encode()
+	// The database reads %20, not +, as a space.
+	return uri + "?" + strings.ReplaceAll(params.Encode(), "+", "%20")
 }
 
 // Path returns the database file's name.

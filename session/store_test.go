@@ -3,10 +3,15 @@ package session
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"testing"
 	"time"
 )
+
+// many turns on the long forms of tests: more kills, every fault, the full
+// number of threads.
+var many = flag.Bool("many", false, "run the long forms of the tests")
 
 // newStore opens a store in a fresh folder and closes it with the test.
 func newStore(t testing.TB, opt *Options) *Store {

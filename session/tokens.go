@@ -14,8 +14,8 @@ import (
 //	      with text the byte length of every piece, two to a byte, low half
 //	      first; 15 means "15 and more", and the surplus follows the run's
 //	      halves as a uvarint, in order
-//	sum:  CRC-32C over every token as tokenSum folds it, then over Text for
-//	      turns whose tokens carry no text
+//	sum:  CRC-32C over the turn's place (turnSum), every token (tokenSum), then
+//	      over Text and Reasoning
 //
 // The text itself is stored once, in two columns; pieces are cut from it.
 // A typical answer costs about 2.4 bytes a token beside its text.
@@ -33,12 +33,27 @@ func tokenSum(sum uint32, t Token) uint32 {
 	return crc32.Update(sum, castagnoli, []byte(t.Text))
 }
 
-// bodySum is the checksum stored with a body.
-func bodySum(b *Body) uint32 {
-	var sum uint32
-	for _, t := range b.Tokens {
+// turnSum begins a turn's checksum: with who it is and where it stands, so that
+// a text that ended up under another turn is noticed.
+func turnSum(t turnRow) uint32 {
+	var place [24]byte
+	binary.LittleEndian.PutUint64(place[:], uint64(t.id))
+	binary.LittleEndian.PutUint64(place[8:], uint64(t.thread))
+	binary.LittleEndian.PutUint64(place[16:], uint64(t.parent))
+	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, []byte(t.role))
+}
+
+// tokensSum extends a checksum by tokens.
+func tokensSum(sum uint32, toks []Token) uint32 {
+	for _, t := range toks {
 		sum = tokenSum(sum, t)
 	}
+	return sum
+}
+
+// bodySum is the checksum stored with the body of a turn.
+func bodySum(t turnRow, b *Body) uint32 {
+	sum := tokensSum(turnSum(t), b.Tokens)
 	sum = crc32.Update(sum, castagnoli, []byte(b.Text))
 	return crc32.Update(sum, castagnoli, []byte(b.Reasoning))
 }

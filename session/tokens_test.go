@@ -85,7 +85,8 @@ func FuzzUnpackTokens(f *testing.F) {
 
 func TestSumSeesEveryChange(t *testing.T) {
 	base := &Body{Text: "ab", Tokens: []Token{{1, InAnswer, "a"}, {2, InAnswer, "b"}, {7, InMarkup, ""}}}
-	want := bodySum(base)
+	place := turnRow{id: 1, thread: 2, parent: 3, role: Assistant}
+	want := bodySum(place, base)
 	for name, b := range map[string]*Body{
 		"id":      {Text: "ab", Tokens: []Token{{1, InAnswer, "a"}, {3, InAnswer, "b"}, {7, InMarkup, ""}}},
 		"order":   {Text: "ab", Tokens: []Token{{2, InAnswer, "b"}, {1, InAnswer, "a"}, {7, InMarkup, ""}}},
@@ -94,7 +95,17 @@ func TestSumSeesEveryChange(t *testing.T) {
 		"border":  {Text: "ab", Tokens: []Token{{1, InAnswer, "ab"}, {2, InAnswer, ""}, {7, InMarkup, ""}}},
 		"text":    {Text: "aB", Tokens: base.Tokens},
 	} {
-		if bodySum(b) == want {
+		if bodySum(place, b) == want {
+			t.Errorf("a changed %s has the same sum", name)
+		}
+	}
+	for name, other := range map[string]turnRow{
+		"id":     {id: 9, thread: 2, parent: 3, role: Assistant},
+		"thread": {id: 1, thread: 9, parent: 3, role: Assistant},
+		"parent": {id: 1, thread: 2, parent: 9, role: Assistant},
+		"role":   {id: 1, thread: 2, parent: 3, role: User},
+	} {
+		if bodySum(other, base) == want {
 			t.Errorf("a changed %s has the same sum", name)
 		}
 	}

@@ -2,15 +2,12 @@ package session
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 )
-
-var manySteps = flag.Int("steps", 250, "operations of the tree property test")
 
 func TestForkEditRegenerate(t *testing.T) {
 	s := newStore(t, nil)
@@ -166,7 +163,11 @@ func TestTreeFollowsTheModel(t *testing.T) {
 		turn.status = []Status{Done, Paused, Interrupted, Failed}[r.IntN(4)]
 		check(t, a.Finish(ctx, Outcome{Status: turn.status}))
 	}
-	for step := range *manySteps {
+	steps := 250
+	if *many {
+		steps = 10000
+	}
+	for step := range steps {
 		name := anyBranch()
 		b := m.branches[name]
 		fresh := fmt.Sprint("b", step)

@@ -184,7 +184,7 @@ func (w *Writer) SetPrompt(ctx context.Context, turn ID, ids []int32) error {
 		if err != nil {
 			return err
 		}
-		b, err := readBody(c, t.key)
+		b, err := readBody(c, t)
 		if err != nil {
 			return err
 		}
@@ -301,9 +301,7 @@ func (w *Writer) begun(ctx context.Context, opt AnswerOptions, open func(*conn) 
 			return err
 		}
 		a.key, a.turn, a.durable = key, t.id, len(b.Tokens)
-		for _, tok := range b.Tokens {
-			a.sum = tokenSum(a.sum, tok)
-		}
+		a.sum = tokensSum(turnSum(t), b.Tokens)
 		return nil
 	})
 	if err != nil {
