@@ -69,7 +69,6 @@ Ctrl+C stops within a token and keeps what has been printed.`,
 	fl.BoolVar(&f.thinking, "thinking", false, "print the thinking in full to standard error")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object when done")
 	fl.BoolVar(&f.jsonl, "jsonl", false, "print events as they happen, one JSON object per line")
-	c.MarkFlagsMutuallyExclusive("json", "jsonl")
 	return c
 }
 
@@ -82,13 +81,8 @@ func (f *askFlags) check(c *cobra.Command) error {
 	if set("timeout") && f.timeout <= 0 {
 		return usage("--timeout %v: give a time above zero", f.timeout)
 	}
-	for _, pair := range [][2]string{{"greedy", "temperature"}, {"greedy", "top-p"}, {"greedy", "seed"}, {"no-think", "effort"},
-		{"raw", "effort"}, {"raw", "no-think"}, {"raw", "system"}, {"raw", "thinking"}, {"no-think", "thinking"}} {
-		if set(pair[0]) && set(pair[1]) {
-			return usage("--%s and --%s contradict each other: the second would have no effect", pair[0], pair[1])
-		}
-	}
-	return nil
+	return exclusive(c, [][2]string{{"greedy", "temperature"}, {"greedy", "top-p"}, {"greedy", "seed"}, {"no-think", "effort"},
+		{"raw", "effort"}, {"raw", "no-think"}, {"raw", "system"}, {"raw", "thinking"}, {"no-think", "thinking"}, {"json", "jsonl"}})
 }
 
 func (f *askFlags) sampling(c *cobra.Command, e *engine.Engine) sample.Params {

@@ -76,3 +76,13 @@ func noArgs(c *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// exclusive refuses pairs of flags that contradict each other.
+func exclusive(c *cobra.Command, pairs [][2]string) error {
+	for _, p := range pairs {
+		if c.Flags().Changed(p[0]) && c.Flags().Changed(p[1]) {
+			return usage("--%s and --%s contradict each other: one of them would have no effect", p[0], p[1])
+		}
+	}
+	return nil
+}

@@ -47,7 +47,6 @@ the model are needed.`,
 	c.Flags().BoolVar(&f.json, "json", false, "print a JSON object with ids and the text of each")
 	c.Flags().BoolVar(&f.noThink, "no-think", false, "with --chat: a prompt without thinking")
 	c.Flags().StringVar(&f.effort, "effort", string(chat.EffortMax), "with --chat: low, high or max")
-	c.MarkFlagsMutuallyExclusive("chat", "decode", "special")
 	return c
 }
 
@@ -56,6 +55,9 @@ func (f *tokenizeFlags) run(c *cobra.Command, s streams, args []string) error {
 		if c.Flags().Changed(name) && !f.chat {
 			return usage("--%s needs --chat", name)
 		}
+	}
+	if err := exclusive(c, [][2]string{{"chat", "decode"}, {"chat", "special"}, {"decode", "special"}}); err != nil {
+		return err
 	}
 	text := strings.Join(args, " ")
 	if len(args) == 0 {
