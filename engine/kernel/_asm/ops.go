@@ -203,10 +203,15 @@ func (m *asm) bcastFrom(d vec, from string) {
 	m.i("VBROADCASTSS %s, %s", from, m.v(d))
 }
 
-// storeLow stores the lowest n float32 of a, n being 1, 2 or 4.
+// storeLow stores the lowest n float32 of a, n being 1, 2 or 4, on amd64 also 3.
 func (m *asm) storeLow(p mem, a vec, n int) {
 	if m.level == neon {
 		m.i("%s F%d, %s", map[int]string{1: "FMOVS", 2: "FMOVD", 4: "FMOVQ"}[n], a, p)
+		return
+	}
+	if n == 3 {
+		m.i("VMOVLPS %s, %s", x(a), p)
+		m.i("VEXTRACTPS $2, %s, %s", x(a), p.plus(8))
 		return
 	}
 	m.i("%s %s, %s", map[int]string{1: "VMOVSS", 2: "VMOVLPS", 4: "VMOVUPS"}[n], x(a), p)
