@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"deltafin/ssdio"
 	"deltafin/ssdio/emulate"
@@ -239,11 +240,11 @@ func settled(t testing.TB) (check func()) {
 	before := runtime.NumGoroutine()
 	return func() {
 		t.Helper()
-		for range 1000 {
+		for range 5000 {
 			if runtime.NumGoroutine() <= before {
 				return
 			}
-			runtime.Gosched()
+			<-time.After(time.Millisecond) // goroutines that are on their way out
 		}
 		buf := make([]byte, 1<<16)
 		t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
