@@ -54,3 +54,6 @@ func (s *Sequence) reuse(ids []int) int {
 	s.Reset()
 	return 0
 }
+
+// stateBytes is the size of the state after n tokens.
+func (e *Engine) stateBytes(n int) int64 { return k3.StateBytes(e.model.Config(), n) }
