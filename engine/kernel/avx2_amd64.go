@@ -157,6 +157,7 @@ func avx2Peak(rounds int)
 // avx2Primitives gathers the functions of the level.
 func avx2Primitives() *primitives {
 	return &primitives{
+		width:         8,
 		tileRows:      2,
 		add:           avx2Add,
 		axpy:          avx2Axpy,

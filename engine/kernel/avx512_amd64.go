@@ -157,6 +157,7 @@ func avx512Peak(rounds int)
 // avx512Primitives gathers the functions of the level.
 func avx512Primitives() *primitives {
 	return &primitives{
+		width:         16,
 		tileRows:      4,
 		add:           avx512Add,
 		axpy:          avx512Axpy,

@@ -152,6 +152,7 @@ func neonPeak(rounds int)
 // neonPrimitives gathers the functions of the level.
 func neonPrimitives() *primitives {
 	return &primitives{
+		width:         4,
 		tileRows:      2,
 		add:           neonAdd,
 		axpy:          neonAxpy,

@@ -8,6 +8,7 @@ import "unsafe"
 // meaning in plain Go; lengths n and cols are multiples of 16, a block is 16
 // columns, strides (stride, ldx, ldy, scaleStride) are in bytes.
 type primitives struct {
+	width    int // float32 in a register
 	tileRows int // weight rows per panel of gemm
 
 	add   func(y, x *float32, n int)            // y[i] += x[i]
@@ -75,7 +76,9 @@ func newTable(name string, p *primitives, mx []byte) *Table {
 		RMSNorm: s.RMSNorm, L2Norm: s.L2Norm, Softmax: s.Softmax,
 		SiTU: s.SiTU, SiLU: s.SiLU, Sigmoid: s.Sigmoid, SigmoidMul: s.SigmoidMul,
 		DecayLower: s.DecayLower, DecaySoftplus: s.DecaySoftplus,
-		KDAStep: s.KDAStep,
+		KDAStep:   s.KDAStep,
+		ReadBytes: s.ReadBytes, MulAdds: s.peak, MulAddsPerRound: 12 * p.width,
+		blockWork: 40000,
 	}
 }
 

@@ -54,6 +54,17 @@ type Table struct {
 	// KDAStep runs one token through the state s [K, V] of one KDA head; u is
 	// scratch of V floats. See kda.go.
 	KDAStep func(out, s, q, k, v, decay []float32, beta float32, u []float32)
+
+	// ReadBytes reads b and does nothing with it, and MulAdds does rounds times
+	// MulAddsPerRound fused multiply-adds on registers: what a benchmark measures
+	// the kernels against.
+	ReadBytes       func(b []byte)
+	MulAdds         func(rounds int)
+	MulAddsPerRound int
+
+	// blockWork is the number of multiplications of a product that take about 3
+	// microseconds: less is not worth another worker.
+	blockWork int
 }
 
 // genericTable is the level every machine has: the definitions themselves.
@@ -65,7 +76,9 @@ func genericTable() *Table {
 		RMSNorm: rmsNormGeneric, L2Norm: l2NormGeneric, Softmax: softmaxGeneric,
 		SiTU: situGeneric, SiLU: siluGeneric, Sigmoid: sigmoidGeneric, SigmoidMul: sigmoidMulGeneric,
 		DecayLower: decayLowerGeneric, DecaySoftplus: decaySoftplusGeneric,
-		KDAStep: kdaStepGeneric,
+		KDAStep:   kdaStepGeneric,
+		ReadBytes: readGeneric, MulAdds: mulAddsGeneric, MulAddsPerRound: lanes,
+		blockWork: 1000,
 	}
 }
 

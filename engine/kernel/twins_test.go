@@ -36,6 +36,8 @@ type floats struct {
 	wild int // one of so many is special; 0: none
 }
 
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
 func (f floats) one() float32 {
 	if f.wild > 0 && f.IntN(f.wild) == 0 {
 		special := []uint32{0, 1 << 31, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001}
@@ -96,7 +98,7 @@ func (f floats) matrix(format Format, rows, cols, group int) Matrix {
 	return m
 }
 
-// product runs MatMul of both levels on the same operands.
+// compareMatMul runs MatMul of both levels on the same operands.
 func compareMatMul(level, generic *Table, f floats, w *Matrix, lo, hi, n, gapY, gapX int) error {
 	ldy, ldx := w.Rows+gapY, w.Cols+gapX
 	x := f.some(n*ldx + 3)[f.IntN(4):][:n*ldx]

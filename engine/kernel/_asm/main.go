@@ -56,7 +56,7 @@ func (m *asm) stubs(arch string) []byte {
 		fmt.Fprintf(&out, "\n// %s is primitives.%s.\n//\n//go:noescape\nfunc %s\n", full, short, sig)
 		fmt.Fprintf(&fields, "\t\t%s: %s,\n", short, full)
 	}
-	fmt.Fprintf(&out, "\n// %sPrimitives gathers the functions of the level.\nfunc %sPrimitives() *primitives {\n\treturn &primitives{\n\t\ttileRows: %d,\n%s\t}\n}\n",
-		m.level, m.level, m.tileRows(), fields.String())
+	fmt.Fprintf(&out, "\n// %sPrimitives gathers the functions of the level.\nfunc %sPrimitives() *primitives {\n\treturn &primitives{\n\t\twidth: %d,\n\t\ttileRows: %d,\n%s\t}\n}\n",
+		m.level, m.level, m.width(), m.tileRows(), fields.String())
 	return out.Bytes()
 }

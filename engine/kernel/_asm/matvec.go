@@ -52,7 +52,7 @@ func (m *asm) newAhead(r rows) ahead {
 
 func (m *asm) prefetch(a ahead, row, off int) {
 	if a.on {
-		m.i("PREFETCHT0 %s", m.row(a.rows, row, off))
+		m.i("PREFETCHT1 %s", m.row(a.rows, row, off))
 	}
 }
 
@@ -167,6 +167,8 @@ func matVecInt8(m *asm) {
 		m.advance(s, 4)
 		m.unrolled(count, 4, func(blocks int) {
 			for b := range blocks {
+				xs := m.vecN(m.regsPer16())
+				m.unpack16("f32", xs, at(xp, 64*b), 0)
 				for i := range n {
 					d := m.vecN(m.regsPer16())
 					m.unpack16("int8", d, m.row(r, i, 16*b), k[i])
@@ -174,10 +176,11 @@ func matVecInt8(m *asm) {
 						m.prefetch(next, i, 0)
 					}
 					for j := range d {
-						m.fmaMem(acc[i][j], d[j], at(xp, 64*b+4*m.width()*j))
+						m.fma(acc[i][j], d[j], xs[j])
 					}
 					m.free(d...)
 				}
+				m.free(xs...)
 			}
 			m.advance(r, 16*blocks)
 			m.advanceAhead(next, 16*blocks)
