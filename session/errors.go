@@ -124,7 +124,8 @@ func (s *Store) wrap(doing string, err error) error {
 	errors.As(err, &ext)
 	kind, hint := ErrIO, ""
 	switch {
-	case code == sqlite3.FULL || isDiskFull(err):
+	case code == sqlite3.FULL || ext == sqlite3.IOERR_SHMSIZE || isDiskFull(err):
+		// SHMSIZE: the log's index could not grow by its 32 KB.
 		kind, hint = ErrFull, "nothing is lost; free some space and go on"
 	case ext == sqlite3.IOERR_DATA || ext == sqlite3.IOERR_CORRUPTFS || code == sqlite3.CORRUPT:
 		kind, hint = ErrCorrupt, "other threads may still open; `deltafin doctor` says which parts are whole"
@@ -134,8 +135,10 @@ func (s *Store) wrap(doing string, err error) error {
 		kind, hint = ErrBusy, "another process holds it; try again"
 	case code == sqlite3.READONLY || code == sqlite3.PERM || errors.Is(err, fs.ErrPermission):
 		kind, hint = ErrReadOnly, "make its folder writable or name another one with DELTAFIN_HOME"
-	case code == sqlite3.CONSTRAINT || code == sqlite3.ERROR || code == sqlite3.MISUSE:
-		return fmt.Errorf("%s: %w", doing, err) // a mistake of ours, not of the disk
+	case code == sqlite3.ERROR || code == sqlite3.CONSTRAINT:
+		// The statements are always the same: what they speak of is not as they
+		// left it.
+		kind, hint = ErrCorrupt, "its structure is not what this program made; `deltafin doctor` says more"
 	}
 	return &storeError{kind: kind, path: s.path, doing: doing, hint: hint, err: err}
 }

@@ -40,7 +40,7 @@ type lateWrite struct {
 
 // newFaultFS registers a faultFS under a name for Options.vfs.
 func newFaultFS(t testing.TB) (*faultFS, string) {
-	f := &faultFS{base: vfs.Find("os").(vfs.VFSFilename), files: map[string]*fileImage{}}
+	f := &faultFS{base: newDiskFS(), files: map[string]*fileImage{}}
 	name := fmt.Sprintf("fault-%s-%p", filepath.Base(t.Name()), f)
 	vfs.Register(name, f)
 	t.Cleanup(func() { vfs.Unregister(name) })

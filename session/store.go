@@ -38,7 +38,7 @@ type Options struct {
 	// by one. Negative means always one by one.
 	Group time.Duration
 
-	vfs string // of the database driver; tests put faults there
+	vfs string // name of the access to files, diskFSName by default; tests put faults there
 }
 
 // readers is how many reads of one process run at the same time. A connection
@@ -83,6 +83,10 @@ func Open(ctx context.Context, dir string, opt *Options) (*Store, error) {
 	}
 	if s.opt.Group == 0 {
 		s.opt.Group = 50 * time.Millisecond
+	}
+	if s.opt.vfs == "" {
+		registerDiskFS()
+		s.opt.vfs = diskFSName
 	}
 	for range readers {
 		s.read <- nil
@@ -203,9 +207,7 @@ func (s *Store) makeURI(query string) string {
 	u := url.URL{Path: p}
 	uri := "file:" + u.EscapedPath()
 	params, _ := url.ParseQuery(query) // a constant of ours
-	if s.opt.vfs != "" {
-		params.Set("vfs", s.opt.vfs)
-	}
+	params.Set("vfs", s.opt.vfs)
 	if !s.opt.ReadOnly && runtime.GOOS != "windows" {
 		// Database and log get the lock file's mode, 0600, whatever the umask.
 		params.Set("modeof", filepath.Join(filepath.Dir(s.path), lockName))

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package session
+
+import "errors"
+
+func smallDisk(string) error { return errors.ErrUnsupported }
