@@ -81,6 +81,7 @@ type worldOptions struct {
 	size    int
 	odd     int  // added to every offset in the files
 	noSums  bool // nobody states the sums
+	mixed   bool // sizes from size down to a sixteenth of it, none of them even
 	place   placement
 	base    string // parent of the folders; default: the test's
 }
@@ -104,7 +105,11 @@ func makeWorld(t testing.TB, o worldOptions) *world {
 	}
 	for i := range o.objects {
 		key := ssdio.Key{Layer: int32(i / 16), Expert: int32(i % 16)}
-		data := make([]byte, o.size)
+		size := o.size
+		if o.mixed {
+			size = o.size>>(i%5) - i
+		}
+		data := make([]byte, size)
 		for k := 0; k+8 <= len(data); k += 8 {
 			v := rng.Uint64()
 			for j := range 8 {
@@ -120,15 +125,15 @@ func makeWorld(t testing.TB, o worldOptions) *world {
 		if o.noSums {
 			sums = nil
 		}
-		if err := w.builder.Object(key, int64(o.size), sums); err != nil {
+		if err := w.builder.Object(key, int64(size), sums); err != nil {
 			t.Fatal(err)
 		}
 		for d, p := range o.place {
-			lo, hi := p.blocks(i, ssdio.Blocks(int64(o.size)))
+			lo, hi := p.blocks(i, ssdio.Blocks(int64(size)))
 			if lo == hi {
 				continue
 			}
-			from, to := lo*ssdio.BlockSize, min(hi*ssdio.BlockSize, o.size)
+			from, to := lo*ssdio.BlockSize, min(hi*ssdio.BlockSize, size)
 			holds = append(holds, held{d, ssdio.Holding{
 				Key: key, From: int64(from), To: int64(to), Offset: int64(files[d].Len()),
 			}})

@@ -3,6 +3,10 @@ package benchio
 import (
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"deltafin/ssdio"
 )
 
 // BenchmarkEmulated/full_copies and so on print one line for each row. The
@@ -30,4 +34,80 @@ func report(b *testing.B, rows []Row) {
 	for _, r := range rows {
 		b.Logf("%-50s %8.0f of %8.0f MB/s  %.1f%%  %s", r.Name, r.Value/1e6, r.Limit/1e6, 100*r.Ratio, r.Note)
 	}
+}
+
+// BenchmarkReal reads folders below SSDIO_BENCH_DIR, which should be on a disk.
+func BenchmarkReal(b *testing.B) {
+	dir := os.Getenv("SSDIO_BENCH_DIR")
+	if dir == "" {
+		dir = b.TempDir()
+	}
+	for b.Loop() {
+		rows, err := Real(b.Context(), []string{dir, dir, dir, dir}, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		report(b, rows)
+	}
+}
+
+// BenchmarkCost reports processor time.
+func BenchmarkCost(b *testing.B) {
+	dir := os.Getenv("SSDIO_BENCH_DIR")
+	if dir == "" {
+		dir = b.TempDir()
+	}
+	for b.Loop() {
+		rows, err := Cost(b.Context(), dir, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range rows {
+			b.Logf("%-40s %.4g %s (limit %.4g) %s", r.Name, r.Value, r.Unit, r.Limit, r.Note)
+		}
+	}
+}
+
+// TestRowsOfSmallRuns: the shape of the results, with little data and no word
+// about speed.
+func TestRowsOfSmallRuns(t *testing.T) {
+	o := Options{Objects: 4, Size: 3*ssdio.BlockSize + 5, Window: 4, For: 10 * time.Millisecond, WarmUp: time.Millisecond}
+	dir := t.TempDir()
+	rows, err := Real(t.Context(), []string{dir, dir}, o)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v %v", rows, err)
+	}
+	more, err := Cost(t.Context(), dir, o)
+	if err != nil || len(more) != 3 {
+		t.Fatalf("%v %v", more, err)
+	}
+	for _, r := range append(rows, more...) {
+		if r.Name == "" || r.Unit == "" || !(r.Value > 0) {
+			t.Errorf("row %+v", r)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestEmulatedInVirtualTime: the rows of emulated drives where time is virtual
+// and so the figures mean something in a test: every placement draws 97 % of
+// its limit, and 93 % of what is possible after a drive slowed down.
+func TestEmulatedInVirtualTime(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		limits := []float64{34e6, 17.75e6, 17.75e6, 14.25e6}
+		rows, err := Emulated(t.Context(), dir, limits, Options{
+			Objects: 24, Size: ExpertSize / 4, For: time.Second, Set: ssdio.Options{Slice: ssdio.BlockSize},
+		})
+		if err != nil || len(rows) != 6 {
+			t.Fatalf("%v %v", rows, err)
+		}
+		for i, r := range rows {
+			if bar := []float64{0.97, 0.93}[i%2]; r.Ratio < bar {
+				t.Errorf("%s: %.3f of %.0f MB/s, want %.2f", r.Name, r.Ratio, r.Limit/1e6, bar)
+			}
+		}
+	})
 }

@@ -28,9 +28,9 @@ type Options struct {
 	// Window is how many objects are asked for at once; default 32, the experts
 	// of two layers.
 	Window int
-	// For is how long one figure is measured; default 3 s. Before it, a second
-	// passes unmeasured.
-	For time.Duration
+	// For is how long one figure is measured; default 3 s. Before it, WarmUp
+	// passes unmeasured; default 1 s.
+	For, WarmUp time.Duration
 	// Set are the options of the set.
 	Set ssdio.Options
 	// Progress is told what begins and which fraction of all is done; it may be
@@ -43,6 +43,7 @@ func (o Options) ensure() Options {
 	fill(&o.Size, ExpertSize)
 	fill(&o.Window, 32)
 	fill(&o.For, 3*time.Second)
+	fill(&o.WarmUp, time.Second)
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}
@@ -55,8 +56,6 @@ func fill[T comparable](v *T, d T) {
 		*v = d
 	}
 }
-
-const warmUp = time.Second
 
 // Limits of the four drives of the published record run, at a tenth of their
 // speed, in bytes per second.
@@ -138,13 +137,13 @@ func emulated(ctx context.Context, scratch string, limits []float64, name string
 func runEmulated(ctx context.Context, d *data, limits []float64, slows int, o Options) (f figure, err error) {
 	var fleet emulate.Fleet
 	defer fleet.Release()
-	start := warmUp
+	start := o.WarmUp
 	var drives []*ssdio.Drive
 	for i, l := range limits {
 		spec := emulate.Spec{Path: d.folders[i], Name: fmt.Sprintf("e%d", i), Limit: int64(l), Latency: 80 * time.Microsecond}
 		if i == slows {
-			spec.Faults = []emulate.Fault{{Kind: emulate.Slow, By: 3, From: warmUp}}
-			start = warmUp + 2*time.Second
+			spec.Faults = []emulate.Fault{{Kind: emulate.Slow, By: 3, From: o.WarmUp}}
+			start = o.WarmUp + 2*time.Second
 		}
 		drive, err := fleet.OpenSpec(spec, nil)
 		if err != nil {

@@ -131,8 +131,9 @@ func (f *fault) strike(at time.Duration, name string, off int64, n int) bool {
 	if !f.active(at) || !f.touches(name, off, n) {
 		return false
 	}
-	met := f.met.Add(1)
-	return met > f.After && (f.Count == 0 || met <= f.After+f.Count)
+	k := f.met.Add(1) - f.After - 1 // reads before this one that could be hit
+	every := max(f.Every, 1)
+	return k >= 0 && k%every == 0 && (f.Count == 0 || k/every < f.Count)
 }
 
 // Release: see Fleet.Release.

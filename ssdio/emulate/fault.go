@@ -25,10 +25,11 @@ const (
 // A Fault says what goes wrong and when. In text it is the kind and conditions
 // that all must hold, separated by slashes:
 //
-//	KIND[/after=N][/count=N|always][/at=FROM-TO][/file=GLOB][/from=TIME][/for=TIME][/by=FACTOR]
+//	KIND[/after=N][/every=N][/count=N|always][/at=FROM-TO][/file=GLOB][/from=TIME][/for=TIME][/by=FACTOR]
 //
-// after skips the first N reads that meet the other conditions, count ends the
-// fault after N reads (default: no end; write always to say so). at restricts
+// after skips the first N reads that meet the other conditions, every hits only
+// one in N from then on, count ends the fault after N hits (default: no end;
+// write always to say so). at restricts
 // it to reads that touch the bytes [FROM,TO) of a file (for flip, one byte of
 // these is changed), file to files whose name matches. from is the time since
 // the drive was opened; for is how long the fault lasts, or, for stall, how long
@@ -36,6 +37,7 @@ const (
 type Fault struct {
 	Kind  Kind
 	After int64
+	Every int64    // of the reads that are left, the first of each so many; 0: all
 	Count int64    // 0: no end
 	At    [2]int64 // [from, to) in the file; both 0: anywhere
 	File  string   // as in path.Match; "": any
@@ -76,6 +78,10 @@ func (f *Fault) set(key, value string) (err error) {
 	switch key {
 	case "after":
 		f.After = number()
+	case "every":
+		if f.Every = number(); err == nil && f.Every == 0 {
+			err = fmt.Errorf("every=0 is no distance: %w", ErrSpec)
+		}
 	case "count":
 		if value == "always" {
 			f.Count = 0
@@ -107,7 +113,7 @@ func (f *Fault) set(key, value string) (err error) {
 			err = fmt.Errorf("by=%q is no factor above 0 of a slow fault: %w", value, ErrSpec)
 		}
 	default:
-		err = fmt.Errorf("fault condition %q is none of after, count, at, file, from, for and by: %w", key, ErrSpec)
+		err = fmt.Errorf("fault condition %q is none of after, every, count, at, file, from, for and by: %w", key, ErrSpec)
 	}
 	return err
 }
@@ -118,6 +124,9 @@ func (f Fault) String() string {
 	b.WriteString(string(f.Kind))
 	if f.After != 0 {
 		fmt.Fprintf(&b, "/after=%d", f.After)
+	}
+	if f.Every != 0 {
+		fmt.Fprintf(&b, "/every=%d", f.Every)
 	}
 	if f.Count != 0 {
 		fmt.Fprintf(&b, "/count=%d", f.Count)

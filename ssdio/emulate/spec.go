@@ -31,13 +31,10 @@ type Spec struct {
 //
 // RATE is a number with B, KB, MB, GB, KiB, MiB or GiB and an optional "/s",
 // TIME is as in 80us or 1.5s, and FAULT is described at [Fault]. A comma in a
-// path or name is written as "\,", a backslash as "\\". A plain path is a
-// specification without any change.
+// path or name is written twice. A plain path is a specification without any
+// change.
 func ParseSpec(text string) (Spec, error) {
-	fields, err := split(text, ',')
-	if err != nil {
-		return Spec{}, err
-	}
+	fields := split(text)
 	s := Spec{Path: fields[0]}
 	if s.Path == "" {
 		return Spec{}, fmt.Errorf("%q names no folder: %w", text, ErrSpec)
@@ -130,32 +127,26 @@ func (s *Spec) options() string {
 	return b.String()
 }
 
-// split cuts at a separator that no backslash precedes, and takes the
-// backslashes away.
-func split(text string, sep byte) ([]string, error) {
+// split cuts at single commas; two in a row stand for one that is meant.
+func split(text string) []string {
 	var out []string
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '\\':
-			i++
-			if i == len(text) || (text[i] != '\\' && text[i] != sep) {
-				return nil, fmt.Errorf("%q: a backslash stands before %q or another backslash only: %w", text, sep, ErrSpec)
-			}
+		switch {
+		case text[i] != ',':
 			b.WriteByte(text[i])
-		case sep:
+		case i+1 < len(text) && text[i+1] == ',':
+			b.WriteByte(',')
+			i++
+		default:
 			out = append(out, b.String())
 			b.Reset()
-		default:
-			b.WriteByte(c)
 		}
 	}
-	return append(out, b.String()), nil
+	return append(out, b.String())
 }
 
-func escape(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), ",", `\,`)
-}
+func escape(s string) string { return strings.ReplaceAll(s, ",", ",,") }
 
 var units = []struct {
 	name  string
