@@ -90,18 +90,24 @@ func Levels() []*Table { return append([]*Table{genericTable()}, archTables()...
 
 // Select returns the level of that name; "" stands for the value of
 // DELTAFIN_KERNEL, and if that is empty too, for the fastest level. A level that
-// this machine lacks is an error that lists those it has.
+// this machine lacks is an error that lists those it has. So is a level that does
+// not return the bits of the generic one in a short check of all its functions.
 func Select(name string) (*Table, error) {
 	if name == "" {
 		name = os.Getenv(EnvLevel)
 	}
 	levels := Levels()
 	if name == "" {
-		return levels[len(levels)-1], nil
+		name = levels[len(levels)-1].Name
 	}
 	var have []string
-	for _, t := range levels {
+	for i, t := range levels {
 		if t.Name == name {
+			if i > 0 {
+				if err := t.check(levels[0]); err != nil {
+					return nil, err
+				}
+			}
 			return t, nil
 		}
 		have = append(have, t.Name)

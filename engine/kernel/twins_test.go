@@ -7,20 +7,6 @@ import (
 	"testing"
 )
 
-// sameBits compares results of two levels: equal bits, or NaN in both.
-func sameBits(a, b []float32) error {
-	if len(a) != len(b) {
-		return fmt.Errorf("lengths %d and %d", len(a), len(b))
-	}
-	for i := range a {
-		x, y := math.Float32bits(a[i]), math.Float32bits(b[i])
-		if x != y && (a[i] == a[i] || b[i] == b[i]) {
-			return fmt.Errorf("element %d: %g (%#08x), generic %g (%#08x)", i, a[i], x, b[i], y)
-		}
-	}
-	return nil
-}
-
 // forLevels runs f for every assembly level of this machine.
 func forLevels(t *testing.T, f func(t *testing.T, level, generic *Table)) {
 	levels := Levels()
@@ -196,37 +182,6 @@ func TestMatTMulTwins(t *testing.T) {
 	})
 }
 
-// rowFunc is a function over rows, under one form for the test.
-type rowFunc struct {
-	name string
-	in   int // input rows, besides y
-	run  func(t *Table, y []float32, in [][]float32, a, b float32)
-}
-
-var rowFuncs = []rowFunc{
-	{"Add", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Add(y, in[0]) }},
-	{"Axpy", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Axpy(y, a, in[0]) }},
-	{"FMA", 2, func(t *Table, y []float32, in [][]float32, a, b float32) { t.FMA(y, in[0], in[1]) }},
-	{"Scale", 0, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Scale(y, a) }},
-	{"Dot", 1, func(t *Table, y []float32, in [][]float32, a, b float32) {
-		if d := t.Dot(y, in[0]); len(y) > 0 {
-			y[0] = d
-		}
-	}},
-	{"RMSNorm", 2, func(t *Table, y []float32, in [][]float32, a, b float32) { t.RMSNorm(y, in[0], in[1], 1e-5) }},
-	{"RMSNorm in place", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.RMSNorm(y, y, in[0], 1e-5) }},
-	{"L2Norm", 0, func(t *Table, y []float32, in [][]float32, a, b float32) { t.L2Norm(y, 1e-6, a) }},
-	{"Softmax", 0, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Softmax(y) }},
-	{"SiTU", 2, func(t *Table, y []float32, in [][]float32, a, b float32) { t.SiTU(y, in[0], in[1], 4, 25) }},
-	{"SiTU in place", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.SiTU(y, y, in[0], a, b) }},
-	{"SiLU", 0, func(t *Table, y []float32, in [][]float32, a, b float32) { t.SiLU(y) }},
-	{"Sigmoid", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Sigmoid(y, in[0]) }},
-	{"Sigmoid in place", 0, func(t *Table, y []float32, in [][]float32, a, b float32) { t.Sigmoid(y, y) }},
-	{"SigmoidMul", 1, func(t *Table, y []float32, in [][]float32, a, b float32) { t.SigmoidMul(y, in[0]) }},
-	{"DecayLower", 2, func(t *Table, y []float32, in [][]float32, a, b float32) { t.DecayLower(y, in[0], in[1], a, -5) }},
-	{"DecaySoftplus", 2, func(t *Table, y []float32, in [][]float32, a, b float32) { t.DecaySoftplus(y, in[0], in[1], a) }},
-}
-
 // compareRow runs one function of both levels on rows of n elements.
 func compareRow(level, generic *Table, f floats, fn rowFunc, n int, spread float32) error {
 	shift := f.IntN(4)
@@ -255,7 +210,7 @@ func compareRow(level, generic *Table, f floats, fn rowFunc, n int, spread float
 func TestRowTwins(t *testing.T) {
 	forLevels(t, func(t *testing.T, level, generic *Table) {
 		f := floats{rand.New(rand.NewPCG(11, 12)), 0}
-		for _, fn := range rowFuncs {
+		for _, fn := range rowFuncs() {
 			for n := range 80 {
 				for _, spread := range []float32{1, 30, 1e-20, 1e20} {
 					f.wild = []int{0, 0, 50, 4}[f.IntN(4)]
