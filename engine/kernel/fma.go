@@ -10,10 +10,17 @@ import "math"
 // middle lies elsewhere. Those cases take the slow path.
 func fma32(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
-	if b := math.Float64bits(s); b<<35 == 1<<63 || b<<1 < 897<<53 {
+	if doubtful(s) {
 		return fmaSlow(x, y, z)
 	}
 	return float32(s)
+}
+
+// doubtful reports whether a sum may go wrong when it is rounded twice. fma32 is
+// beyond the compiler's inlining budget; loops that matter write it out with this.
+func doubtful(s float64) bool {
+	b := math.Float64bits(s)
+	return b<<35 == 1<<63 || b<<1 < 897<<53
 }
 
 // fmaSlow rounds the exact sum to odd before it rounds to float32: with 29 bits

@@ -12,8 +12,13 @@ func addGeneric(y, x []float32) {
 // axpyGeneric writes y = a*x + y, fused.
 func axpyGeneric(y []float32, a float32, x []float32) {
 	x = x[:len(y)]
-	for i := range y {
-		y[i] = fma32(a, x[i], y[i])
+	for i, v := range x {
+		s := float64(a)*float64(v) + float64(y[i])
+		if doubtful(s) {
+			y[i] = fmaSlow(a, v, y[i])
+			continue
+		}
+		y[i] = float32(s)
 	}
 }
 
