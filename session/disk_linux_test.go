@@ -31,12 +31,12 @@ func TestASmallDisk(t *testing.T) {
 }
 
 func smallDisk(dir string) error {
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		os.Stdout.WriteString("skip: " + err.Error())
 		return nil
 	}
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 300<<10), 0o600); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
 		return err
 	}
 	data := filepath.Join(dir, "data")

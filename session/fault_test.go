@@ -262,8 +262,8 @@ func TestFlippedBytes(t *testing.T) {
 	for i := range 12 {
 		id, w := newThread(t, s)
 		ids = append(ids, id)
-		q := say(t, w, fmt.Sprint("question ", i, strings.Repeat(" filler", 80)))
-		a := reply(t, w, 1, "so ", "it ", fmt.Sprint("is ", i), strings.Repeat(" more text here", 30))
+		q := say(t, w, fmt.Sprint("question ", i, strings.Repeat(" filler", 700)))
+		a := reply(t, w, 1, "so ", "it ", fmt.Sprint("is ", i), strings.Repeat(" more text here", 300))
 		th := must[*Thread](t)(s.Load(t.Context(), id, LoadOptions{Bodies: true}))
 		want[q], want[a] = th.Turns[0].Body.Text, th.Turns[1].Body.Text
 		check(t, w.Close())

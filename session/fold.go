@@ -10,7 +10,7 @@ import (
 // readBody reads the folded part of a turn and checks it; nil when there is
 // none.
 func readBody(c *conn, t turnRow) (b *Body, err error) {
-	_, err = c.one(`SELECT text, reasoning, ids, lens, sum FROM body WHERE turn=?`, []any{t.key}, func(st *sqlite3.Stmt) (err error) {
+	_, err = c.one(`SELECT text, reasoning, ids, lens, sum FROM body JOIN tokens ON tokens.turn=body.turn WHERE body.turn=?`, []any{t.key}, func(st *sqlite3.Stmt) (err error) {
 		b = &Body{Text: st.ColumnText(0), Reasoning: st.ColumnText(1)}
 		if b.Tokens, err = unpackTokens(st.ColumnRawBlob(2), st.ColumnRawBlob(3), b.Text, b.Reasoning); err != nil {
 			return err
@@ -139,9 +139,10 @@ func writeBody(c *conn, turn int64, b *Body) error {
 		return err
 	}
 	ids, lens := packTokens(b.Tokens)
-	err = c.exec(`INSERT OR REPLACE INTO body(turn, text, reasoning, ids, lens, sum) VALUES(?, ?, ?, ?, ?, ?)`,
-		turn, b.Text, b.Reasoning, ids, lens, int64(bodySum(t, b)))
-	if err != nil {
+	if err := c.exec(`INSERT OR REPLACE INTO body(turn, text, reasoning) VALUES(?, ?, ?)`, turn, b.Text, b.Reasoning); err != nil {
+		return err
+	}
+	if err := c.exec(`INSERT OR REPLACE INTO tokens(turn, ids, lens, sum) VALUES(?, ?, ?, ?)`, turn, ids, lens, int64(bodySum(t, b))); err != nil {
 		return err
 	}
 	if text := indexedText(b.Text, b.Reasoning); text != "" {

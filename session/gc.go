@@ -92,6 +92,7 @@ func (s *Store) purge(ctx context.Context, id ID) error {
 		}
 		for _, sql := range []string{
 			`DELETE FROM body WHERE turn IN (SELECT key FROM turn WHERE thread=?1)`,
+			`DELETE FROM tokens WHERE turn IN (SELECT key FROM turn WHERE thread=?1)`,
 			`DELETE FROM tail WHERE turn IN (SELECT key FROM turn WHERE thread=?1)`,
 			`DELETE FROM source WHERE turn IN (SELECT key FROM turn WHERE thread=?1)`,
 			`DELETE FROM timing WHERE turn IN (SELECT key FROM turn WHERE thread=?1)`,

@@ -58,13 +58,16 @@ CREATE TABLE turn(
 	stop     TEXT NOT NULL
 );
 CREATE INDEX turn_thread ON turn(thread);
-CREATE TABLE body(
-	turn      INTEGER PRIMARY KEY,
+CREATE TABLE body(                         -- apart from tokens: a search reads only this, and
+	turn      INTEGER PRIMARY KEY,     -- two small rows fill pages better than a large one
 	text      TEXT NOT NULL,
-	reasoning TEXT NOT NULL,
-	ids       BLOB NOT NULL,           -- see tokens.go
-	lens      BLOB NOT NULL,
-	sum       INTEGER NOT NULL
+	reasoning TEXT NOT NULL
+);
+CREATE TABLE tokens(
+	turn INTEGER PRIMARY KEY,
+	ids  BLOB NOT NULL,                -- see tokens.go
+	lens BLOB NOT NULL,
+	sum  INTEGER NOT NULL
 );
 CREATE TABLE tail(                         -- tokens of open answers: the journal
 	turn    INTEGER NOT NULL,

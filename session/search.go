@@ -33,13 +33,19 @@ type SearchOptions struct {
 // for the phrase itself. Beyond it a search would no longer feel immediate.
 const candidates = 5000
 
+// prefixLetters is how many letters the beginning of a word must have to be
+// looked up as one: shorter ones fit too much of the index to be read quickly,
+// and tell too little.
+const prefixLetters = 3
+
 // Search finds threads and turns that contain every word and every "quoted
 // phrase" of the query, titles first, then turns from the newest on. Case and
 // accents do not matter for words. A query's last word may be the beginning of
-// a longer one. Trashed threads are left out.
+// a longer one; whole words come before those. Trashed threads are left out.
 func (s *Store) Search(ctx context.Context, query string, opt SearchOptions) ([]Hit, error) {
-	q := searching{terms: parseQuery(query), limit: opt.Limit}
-	if len(q.terms) == 0 {
+	q := searching{terms: parseQuery(query), limit: opt.Limit, seen: map[int64]bool{}}
+	n := len(q.terms)
+	if n == 0 {
 		return nil, nil
 	}
 	if q.limit <= 0 {
@@ -51,8 +57,17 @@ func (s *Store) Search(ctx context.Context, query string, opt SearchOptions) ([]
 				return err
 			}
 		}
-		for _, part := range []func(*conn) error{q.titles, q.journals, q.turns} {
-			if err := part(c); err != nil {
+		last := &q.terms[n-1]
+		prefix := last.prefix && utf8.RuneCountInString(last.words[len(last.words)-1]) >= prefixLetters
+		looks := []look{{false, q.titles}, {prefix, q.journals}, {false, q.turns}}
+		if prefix {
+			looks = append(looks, look{true, q.titles}, look{true, q.turns})
+		}
+		for _, l := range looks {
+			if last.prefix = l.prefix; q.full() {
+				break
+			}
+			if err := l.at(c); err != nil {
 				return err
 			}
 		}
@@ -61,23 +76,31 @@ func (s *Store) Search(ctx context.Context, query string, opt SearchOptions) ([]
 	return q.hits, err
 }
 
+// A look goes through one kind of text, taking the last word for the beginning
+// of one or for a whole one.
+type look struct {
+	prefix bool
+	at     func(*conn) error
+}
+
 // searching is one search under way.
 type searching struct {
 	terms  []term
 	limit  int
 	thread int64
 	hits   []Hit
-	seen   map[int64]bool // turns already among the hits
+	seen   map[int64]bool // rows of the index already among the hits
 }
 
 func (q *searching) full() bool { return len(q.hits) >= q.limit }
 
 func (q *searching) titles(c *conn) error {
-	return stopped(c.each(`SELECT thread.id, title FROM words JOIN thread ON thread.key=-words.rowid
+	return stopped(c.each(`SELECT thread.id, title, words.rowid FROM words JOIN thread ON thread.key=-words.rowid
 		WHERE words MATCH ?1 AND words.rowid<0 AND NOT trashed AND (?2=0 OR thread.key=?2) ORDER BY words.rowid`,
 		[]any{match(q.terms), q.thread}, func(st *sqlite3.Stmt) error {
-			title := st.ColumnText(1)
-			if h, ok := q.place(title, false); ok {
+			title, row := st.ColumnText(1), st.ColumnInt64(2)
+			if h, ok := q.place(title, false); ok && !q.seen[row] {
+				q.seen[row] = true
 				h.Thread, h.Title = idFromDB(st.ColumnInt64(0)), title
 				q.hits = append(q.hits, h)
 			}
@@ -88,7 +111,6 @@ func (q *searching) titles(c *conn) error {
 // journals looks through the answers being written, which the index does not
 // know yet. There are few.
 func (q *searching) journals(c *conn) error {
-	q.seen = map[int64]bool{}
 	var open []int64
 	err := c.each(`SELECT DISTINCT turn FROM tail ORDER BY turn DESC`, nil, func(st *sqlite3.Stmt) error {
 		open = append(open, st.ColumnInt64(0))
@@ -121,9 +143,6 @@ const hitSQL = `SELECT thread.id, title, turn.id, role FROM turn JOIN thread ON 
 
 // turns asks the index, newest first, and checks phrases against the text.
 func (q *searching) turns(c *conn) error {
-	if q.full() {
-		return nil
-	}
 	looked := 0
 	return stopped(c.each(`SELECT rowid FROM words WHERE words MATCH ?1 AND rowid>0
 			AND (?2=0 OR rowid IN (SELECT key FROM turn WHERE thread=?2)) ORDER BY rowid DESC`,
