@@ -76,11 +76,11 @@ type fileSet struct {
 
 func newMember(s *Set, i int, d *Drive) *member {
 	depth, slice := s.opt.Depth, s.opt.Slice
-	rate := float64(priorRate)
+	rate, worth := float64(priorRate), time.Millisecond
 	if p := d.Profile; p != nil {
 		def(&depth, p.Best.Depth)
 		def(&slice, max(p.Best.Size/BlockSize, 1)*BlockSize)
-		rate = p.Best.Rate
+		rate, worth = p.Best.Rate, serviceHalf
 	}
 	def(&depth, defaultDepth)
 	def(&slice, defaultSlice)
@@ -90,7 +90,7 @@ func newMember(s *Set, i int, d *Drive) *member {
 		wait: s.opt.ProbeEvery,
 	}
 	def(&m.prefetchDepth, max(depth/2, 1))
-	m.service.prior(rate)
+	m.service.prior(rate, worth)
 	return m
 }
 

@@ -61,9 +61,10 @@ type service struct {
 // hundred milliseconds, long enough to average over tens of slices.
 const serviceHalf = 100 * time.Millisecond
 
-// prior states a rate in bytes per second to start from.
-func (s *service) prior(rate float64) {
-	s.seconds = serviceHalf.Seconds()
+// prior states a rate in bytes per second to start from, and how much busy time
+// it is worth: a measured one a half life, a guess almost nothing.
+func (s *service) prior(rate float64, worth time.Duration) {
+	s.seconds = worth.Seconds()
 	s.bytes = rate * s.seconds
 }
 

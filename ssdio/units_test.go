@@ -38,7 +38,7 @@ func TestHistogramBuckets(t *testing.T) {
 
 func TestServiceRateFollowsTheDrive(t *testing.T) {
 	var s service
-	s.prior(1e9)
+	s.prior(1e9, time.Millisecond)
 	now := time.Duration(0)
 	run := func(rate float64, n int) {
 		s.advance(now)

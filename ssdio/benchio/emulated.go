@@ -77,7 +77,8 @@ func placements(limits []float64) []struct {
 }
 
 // Emulated streams random objects from emulated drives of the given limits for
-// each placement, and again with the second drive slowing to a third half way.
+// each placement, again with the second drive slowing to a third half way, and
+// again in sets of 16 of which each waits for the one before it.
 // scratch is a folder on something faster than the sum of the limits.
 func Emulated(ctx context.Context, scratch string, limits []float64, o Options) (rows []Row, err error) {
 	o = o.ensure()
@@ -108,11 +109,15 @@ func emulated(ctx context.Context, scratch string, limits []float64, name string
 			err = e
 		}
 	}()
-	steady, err := runEmulated(ctx, d, limits, -1, o)
+	steady, err := runEmulated(ctx, d, limits, -1, stream, o)
 	if err != nil {
 		return nil, err
 	}
-	slow, err := runEmulated(ctx, d, limits, 1, o)
+	slow, err := runEmulated(ctx, d, limits, 1, stream, o)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := runEmulated(ctx, d, limits, -1, layers, o)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +134,16 @@ func emulated(ctx context.Context, scratch string, limits []float64, name string
 			Name: "emulated/" + name + "/one slows to a third", Value: slow.rate, Unit: "B/s", Limit: possible,
 			Ratio: slow.rate / possible, Note: "2 s after it slowed; " + slow.note,
 		},
+		{
+			Name: "emulated/" + name + "/one layer at a time", Value: layer.rate, Unit: "B/s", Limit: sum, Ratio: layer.rate / sum,
+			Note: "nothing asked for between two layers; " + layer.note,
+		},
 	}, nil
 }
 
 // runEmulated streams for a while. If a drive is to slow, it does so after the
 // warm-up, and the figure begins two seconds later.
-func runEmulated(ctx context.Context, d *data, limits []float64, slows int, o Options) (f figure, err error) {
+func runEmulated(ctx context.Context, d *data, limits []float64, slows int, run runner, o Options) (f figure, err error) {
 	var fleet emulate.Fleet
 	defer fleet.Release()
 	start := o.WarmUp
@@ -151,5 +160,5 @@ func runEmulated(ctx context.Context, d *data, limits []float64, slows int, o Op
 		}
 		drives = append(drives, drive)
 	}
-	return stream(ctx, drives, d, start, o)
+	return run(ctx, drives, d, start, o)
 }

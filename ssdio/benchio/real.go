@@ -140,6 +140,12 @@ func Cost(ctx context.Context, folder string, o Options) (rows []Row, err error)
 	if err != nil {
 		return nil, fmt.Errorf("cost of reading: %w", err)
 	}
+	o.Progress("cost/plain reads", 0)
+	plain, err := plainCost(ctx, drive, o)
+	if err != nil {
+		return nil, fmt.Errorf("cost of reading: %w", err)
+	}
+	rows = append(rows, plain)
 	for i, c := range []struct {
 		name   string
 		verify ssdio.Verify
@@ -148,7 +154,7 @@ func Cost(ctx context.Context, folder string, o Options) (rows []Row, err error)
 		{"cost/read path", ssdio.VerifyFirst(), 0.05},
 		{"cost/read path with all checks", ssdio.VerifyAll(), 0},
 	} {
-		o.Progress(c.name, float64(i)/3)
+		o.Progress(c.name, float64(i+1)/4)
 		o.Set.Verify = c.verify
 		f, err := stream(ctx, []*ssdio.Drive{drive}, d, o.WarmUp, o)
 		if err != nil {
@@ -160,10 +166,23 @@ func Cost(ctx context.Context, folder string, o Options) (rows []Row, err error)
 		}
 		rows = append(rows, row)
 	}
-	o.Progress("cost/checksum", 2.0/3)
+	o.Progress("cost/checksum", 3.0/4)
 	rate := sumRate()
 	o.Progress("cost/checksum", 1)
 	return append(rows, Row{Name: "cost/checksum", Value: rate, Unit: "B/s per core", Limit: 10e9, Ratio: rate / 10e9}), nil
+}
+
+// plainCost is what the same reads cost without ssdio: the kernel's part, which
+// no library can go below.
+func plainCost(ctx context.Context, drive *ssdio.Drive, o Options) (Row, error) {
+	before := cpuTime()
+	begin := time.Now()
+	rate, err := plainReads(ctx, []*ssdio.Drive{drive}, o)
+	bytes := rate * time.Since(begin).Seconds()
+	return Row{
+		Name: "cost/plain reads", Value: (cpuTime() - before).Seconds() / (bytes / 1e9), Unit: "cores per GB/s",
+		Note: fmt.Sprintf("the kernel's part; at %.0f MB/s", rate/1e6),
+	}, err
 }
 
 // sumRate is the rate of ssdio.Sum on blocks that are in the cache, as they are

@@ -17,84 +17,143 @@ type figure struct {
 	note string
 }
 
-// stream asks for random objects, always o.Window at a time, and measures for
-// o.For after start.
-func stream(ctx context.Context, drives []*ssdio.Drive, d *data, start time.Duration, o Options) (f figure, err error) {
-	arena, err := ssdio.NewArena(o.Size, o.Window, 4)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, arena.Close()) }()
-	arena.Populate()
-	set, err := ssdio.Open(drives, d.layout, &o.Set)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+// A runner reads from drives and measures for o.For after start.
+type runner func(ctx context.Context, drives []*ssdio.Drive, d *data, start time.Duration, o Options) (figure, error)
 
-	// Every block once, so that what is checked only the first time is not part
-	// of the figure.
+// bench is an open set with memory, and the readings of one figure.
+type bench struct {
+	set         *ssdio.Set
+	arena       *ssdio.Arena
+	d           *data
+	size        int
+	rng         *rand.Rand
+	begin       time.Time
+	start, end  time.Duration
+	first, last ssdio.Counters
+	cpu         [2]time.Duration
+}
+
+// openBench opens a set and reads every block once, so that what is checked
+// only the first time is not part of the figure.
+func openBench(ctx context.Context, drives []*ssdio.Drive, d *data, start time.Duration, o Options) (b *bench, err error) {
+	b = &bench{d: d, size: o.Size, rng: rand.New(rand.NewPCG(7, 7)), start: start, end: start + o.For}
+	if b.arena, err = ssdio.NewArena(o.Size, max(o.Window, layerSize), 4); err != nil {
+		return nil, err
+	}
+	b.arena.Populate()
+	if b.set, err = ssdio.Open(drives, d.layout, &o.Set); err != nil {
+		return nil, errors.Join(err, b.arena.Close())
+	}
 	for _, key := range d.keys {
-		slot := arena.Get()
-		r := set.Read(ctx, ssdio.Demand, []ssdio.Request{{Key: key, Into: slot.Buffer(d.layout.Residue(key), o.Size)}}).Wait()[0]
+		r := b.set.Read(ctx, ssdio.Demand, []ssdio.Request{b.request(key)}).Wait()[0]
 		r.Into.Slot().Free()
 		if r.Err != nil {
-			return f, r.Err
+			return nil, errors.Join(r.Err, b.close())
 		}
 	}
+	b.begin = time.Now()
+	return b, nil
+}
 
+func (b *bench) close() error { return errors.Join(b.set.Close(), b.arena.Close()) }
+
+// request asks for an object into a free slot; there is always one.
+func (b *bench) request(key ssdio.Key) ssdio.Request {
+	return ssdio.Request{Key: key, Into: b.arena.Get().Buffer(b.d.layout.Residue(key), b.size)}
+}
+
+func (b *bench) random() ssdio.Key { return b.d.keys[b.rng.IntN(len(b.d.keys))] }
+
+// over takes the readings when their time has come and says whether the second
+// one is taken.
+func (b *bench) over() bool {
+	age := time.Since(b.begin)
+	switch {
+	case b.first.Elapsed == 0 && age >= b.start:
+		b.set.Counters(&b.first)
+		b.cpu[0] = cpuTime()
+	case b.first.Elapsed != 0 && b.last.Elapsed == 0 && age >= b.end:
+		b.set.Counters(&b.last)
+		b.cpu[1] = cpuTime()
+	}
+	return b.last.Elapsed != 0
+}
+
+// figure is what came out between the two readings.
+func (b *bench) figure() (f figure) {
+	b.last.Sub(&b.first)
+	n, took := &b.last.Total, b.last.Elapsed
+	// Bytes that arrived and were not for nothing: finer than those of whole
+	// requests that happen to end within the time.
+	f.rate = float64(n.Read-n.Wasted) / took.Seconds()
+	f.cpu = (b.cpu[1] - b.cpu[0]).Seconds() / (float64(n.Read) / 1e9)
+	f.note = fmt.Sprintf("p50 %v p99 %v, wasted %.2f%%, hedged %.2f%%", n.Latency.Quantile(0.5).Round(10*time.Microsecond),
+		n.Latency.Quantile(0.99).Round(10*time.Microsecond), 100*float64(n.Wasted)/float64(n.Read), 100*float64(n.Hedged)/float64(n.Read))
+	for i := range b.last.Drives {
+		f.note += fmt.Sprintf(", %s %.0f MB/s", b.last.Drives[i].Name, b.last.Drives[i].Mean(took)/1e6)
+	}
+	return f
+}
+
+// stream asks for random objects, always o.Window at a time.
+func stream(ctx context.Context, drives []*ssdio.Drive, d *data, start time.Duration, o Options) (f figure, err error) {
+	b, err := openBench(ctx, drives, d, start, o)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
 	// Requests are sent one batch each and meet in one channel.
 	landed := make(chan ssdio.Result, o.Window)
-	rng := rand.New(rand.NewPCG(7, 7))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ask := func(into *ssdio.Slot) {
-		key := d.keys[rng.IntN(len(d.keys))]
-		b := set.Read(ctx, ssdio.Demand, []ssdio.Request{{Key: key, Into: into.Buffer(d.layout.Residue(key), o.Size)}})
-		go func() { landed <- <-b.Results() }() // ends with the request; landed has room
+	ask := func() {
+		batch := b.set.Read(ctx, ssdio.Demand, []ssdio.Request{b.request(b.random())})
+		go func() { landed <- <-batch.Results() }() // ends with the request; landed has room
 	}
 	for range o.Window {
-		ask(arena.Get())
+		ask()
 	}
-	begin := time.Now()
-	var first, last ssdio.Counters
-	var cpu0, cpu1 time.Duration
 	var failed error
-	measuring := false
 	for flying := o.Window; flying > 0; {
 		r := <-landed
-		age := time.Since(begin)
-		switch {
-		case r.Err != nil && failed == nil && !errors.Is(r.Err, context.Canceled):
+		r.Into.Slot().Free()
+		if failed == nil {
 			failed = r.Err
-		case !measuring && age >= start:
-			measuring = true
-			set.Counters(&first)
-			cpu0 = cpuTime()
-		case measuring && last.Elapsed == 0 && age >= start+o.For:
-			set.Counters(&last)
-			cpu1 = cpuTime()
 		}
-		if last.Elapsed == 0 && failed == nil && ctx.Err() == nil {
-			ask(r.Into.Slot())
+		if failed == nil && !b.over() {
+			ask()
 			continue
 		}
 		flying--
-		r.Into.Slot().Free()
 	}
-	if err := errors.Join(failed, ctx.Err()); err != nil {
+	if failed != nil {
+		return f, failed
+	}
+	return b.figure(), nil
+}
+
+// layerSize is the number of experts of one layer of K3.
+const layerSize = 16
+
+// layers asks for sets of 16 objects, the next when the last one is complete:
+// what decoding would look like without prefetch and without arithmetic.
+func layers(ctx context.Context, drives []*ssdio.Drive, d *data, start time.Duration, o Options) (f figure, err error) {
+	b, err := openBench(ctx, drives, d, start, o)
+	if err != nil {
 		return f, err
 	}
-	last.Sub(&first)
-	n := &last.Total
-	// Bytes that arrived and were not for nothing: finer than those of whole
-	// requests that happen to end within the time.
-	f.rate = float64(n.Read-n.Wasted) / last.Elapsed.Seconds()
-	f.cpu = (cpu1 - cpu0).Seconds() / (float64(n.Read) / 1e9)
-	f.note = fmt.Sprintf("p50 %v p99 %v, wasted %.2f%%, hedged %.2f%%", n.Latency.Quantile(0.5).Round(10*time.Microsecond),
-		n.Latency.Quantile(0.99).Round(10*time.Microsecond), 100*float64(n.Wasted)/float64(n.Read), 100*float64(n.Hedged)/float64(n.Read))
-	for i := range last.Drives {
-		f.note += fmt.Sprintf(", %s %.0f MB/s", last.Drives[i].Name, last.Drives[i].Mean(last.Elapsed)/1e6)
+	defer func() { err = errors.Join(err, b.close()) }()
+	for !b.over() {
+		var reqs []ssdio.Request
+		for range layerSize {
+			reqs = append(reqs, b.request(b.random()))
+		}
+		var failed error
+		for r := range b.set.Read(ctx, ssdio.Demand, reqs).Results() {
+			r.Into.Slot().Free()
+			failed = errors.Join(failed, r.Err)
+		}
+		if failed != nil {
+			return f, failed
+		}
 	}
-	return f, nil
+	return b.figure(), nil
 }
