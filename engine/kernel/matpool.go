@@ -48,6 +48,9 @@ func (p *Pool) matGrain(rows, work int) int {
 		return 1
 	}
 	even := min(max((rows/(8*p.Workers())+7)&^7, 16), 256)
+	if even > strip {
+		even &^= strip - 1
+	}
 	worth := (p.blockWork*rows/max(work, 1) + 7) &^ 7
 	return max(even, worth)
 }

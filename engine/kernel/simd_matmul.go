@@ -5,12 +5,18 @@ import (
 	"unsafe"
 )
 
+// The blocking of a product with many rows. A tile of weights is unpacked to
+// float32 and passes over a block of x; wide tiles share what is loaded of x.
 const (
-	tile     = 8   // weight rows that are unpacked together; a multiple of tileRows
+	tile     = 8   // weight rows unpacked together; a multiple of tileRows
 	tileCols = 512 // and columns: 16 KiB, half of a small L1
-	// maxRows is the number of rows of x that pass over an unpacked tile. Their
-	// lanes wait between the pieces of a row: 120 KiB of L2.
-	maxRows = 240
+	// strip is the number of weight rows that pass over one block of x, tile after
+	// tile, before the next columns: x is fetched from afar once per strip.
+	strip = 32
+	// blockRows is the most rows of x in a block. The block, tileCols wide, and the
+	// lanes of strip*blockRows sums that wait between the columns take 144 KiB
+	// each and stay in the L2 together.
+	blockRows = 72
 )
 
 var negInf = float32(math.Inf(-1))
@@ -34,11 +40,13 @@ func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, 
 		s.matVec(sc, y[lo:hi], w, data, scale, x[:w.Cols])
 		return
 	}
-	for n > 0 {
-		m := min(n, maxRows)
-		s.matRows(sc, y, ldy, w, lo, hi, x, ldx, m)
-		n -= m
-		y, x = y[min(m*ldy, len(y)):], x[min(m*ldx, len(x)):]
+	blocks := (n + blockRows - 1) / blockRows
+	even := ((n+blocks-1)/blocks + 2) / 3 * 3 // rows of x go three at a time
+	for i := 0; i < n; i += even {
+		m := min(even, n-i)
+		for r := lo; r < hi; r += strip {
+			s.strip(sc, y[i*ldy:], ldy, w, r, min(r+strip, hi), x[i*ldx:], ldx, m)
+		}
 	}
 }
 
@@ -62,15 +70,15 @@ func (s *simd) matVec(sc *Scratch, y []float32, w *Matrix, data, scale []byte, x
 	}
 }
 
-// matRows is the product for up to maxRows rows of x.
-func (s *simd) matRows(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
+// strip is the product of up to strip rows of w with up to blockRows rows of x.
+func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
 	rest := w.Cols % lanes
 	full := w.Cols - rest
 	// Scratch: the unpacked tile, the lanes, the padded ends of x, and a place for
-	// the results of a last tile that is not full.
-	buf := sc.floats(tile*tileCols + n*tile*lanes + n*lanes + n*tile)
+	// the results of a tile that is not full.
+	buf := sc.floats(tile*tileCols + n*strip*lanes + n*lanes + n*tile)
 	wt, buf := buf[:tile*tileCols], buf[tile*tileCols:]
-	acc, buf := buf[:n*tile*lanes], buf[n*tile*lanes:]
+	acc, buf := buf[:n*strip*lanes], buf[n*strip*lanes:]
 	ends, short := buf[:n*lanes], buf[n*lanes:]
 	if rest > 0 {
 		for i := range n {
@@ -81,49 +89,54 @@ func (s *simd) matRows(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 			}
 		}
 	}
-	for r := lo; r < hi; r += tile {
-		g := gemm{s: s, y: y[r:], ldy: ldy, acc: acc, n: n, mode: 1}
-		rows := min(tile, hi-r)
-		if rows < tile {
-			g.y, g.ldy = short, tile
+	for c, cols := 0, 0; c < w.Cols; c += cols {
+		cols = min(tileCols, full-c)
+		padded, from, gap := cols, x[c:], ldx
+		if c == full { // what does not fill the lanes
+			cols, padded, from, gap = rest, lanes, ends, lanes
 		}
-		for c := 0; c < full; c += tileCols {
-			cols := min(tileCols, full-c)
+		for r := lo; r < hi; r += tile {
+			g := gemm{s: s, y: y[r:], ldy: ldy, acc: acc[(r-lo)*n*lanes:], n: n}
+			if c == 0 {
+				g.mode |= 1
+			}
 			if c+cols == w.Cols {
 				g.mode |= 2
 			}
-			if w.Format == F32 && rows == tile {
-				g.w, g.stride = (*float32)(unsafe.Pointer(&w.Data[r*w.Stride+4*c])), w.Stride
-			} else {
-				for t := range rows {
-					s.unpack(wt[t*cols:(t+1)*cols], w, r+t, c)
+			rows := min(tile, hi-r)
+			if rows < tile {
+				g.y, g.ldy = short, tile
+			}
+			s.tile(&g, wt, w, r, rows, c, cols, padded)
+			g.piece(from, gap, padded/lanes)
+			if rows < tile && g.mode&2 != 0 {
+				for i := range n {
+					copy(y[i*ldy+r:i*ldy+hi], short[i*tile:(i+1)*tile])
 				}
-				clear(wt[rows*cols : tile*cols])
-				g.w, g.stride = &wt[0], 4*cols
-			}
-			g.piece(x[c:], ldx, cols/lanes)
-			g.mode = 0
-		}
-		if rest > 0 {
-			clear(wt[:tile*lanes])
-			for t := range rows {
-				decodeEnd(wt[t*lanes:t*lanes+rest], w, r+t, full)
-			}
-			g.w, g.stride = &wt[0], 4*lanes
-			g.mode |= 2
-			g.piece(ends, lanes, 1)
-		}
-		if rows < tile {
-			for i := range n {
-				copy(y[i*ldy+r:i*ldy+hi], short[i*tile:])
 			}
 		}
 	}
 }
 
-// decodeEnd decodes the columns from full to the end of a row. Only formats
-// whose rows may end anywhere come here, and those decode from any column.
-func decodeEnd(dst []float32, w *Matrix, r, full int) { decodeRow(dst, w, r, full) }
+// tile points g at columns [c, c+cols) of rows [r, r+rows) as float32, padded
+// with zeros to a whole tile.
+func (s *simd) tile(g *gemm, wt []float32, w *Matrix, r, rows, c, cols, padded int) {
+	if w.Format == F32 && rows == tile && cols == padded {
+		g.w, g.stride = (*float32)(unsafe.Pointer(&w.Data[r*w.Stride+4*c])), w.Stride
+		return
+	}
+	for t := range rows {
+		row := wt[t*padded : (t+1)*padded]
+		if cols == padded {
+			s.unpack(row, w, r+t, c)
+			continue
+		}
+		decodeRow(row[:cols], w, r+t, c)
+		clear(row[cols:])
+	}
+	clear(wt[rows*padded : tile*padded])
+	g.w, g.stride = &wt[0], 4*padded
+}
 
 // gemm is one tile of weights on its way over all rows of x.
 type gemm struct {

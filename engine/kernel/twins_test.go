@@ -136,6 +136,21 @@ func TestMatMulTwins(t *testing.T) {
 	})
 }
 
+// TestManyRowsTwins crosses the borders of strips and of blocks of x.
+func TestManyRowsTwins(t *testing.T) {
+	forLevels(t, func(t *testing.T, level, generic *Table) {
+		f := floats{newRand(21), 300}
+		for _, format := range []Format{F32, BF16, MXFP4, Int8} {
+			for _, n := range []int{8, 71, 73, 150} {
+				w := f.matrix(format, 70, 64, 48)
+				if err := compareMatMul(level, generic, f, &w, 1, 70, n, 1, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 // TestAllMXScales runs every code under every scale byte.
 func TestAllMXScales(t *testing.T) {
 	forLevels(t, func(t *testing.T, level, generic *Table) {
