@@ -49,7 +49,7 @@ func (s *scanner) take(n int) []byte {
 		s.bad = true
 		return nil
 	}
-	b := s.data[s.at : s.at+n]
+	b := s.data[s.at : s.at+n : s.at+n] // nobody may append into the file
 	s.at += n
 	return b
 }
@@ -66,6 +66,16 @@ func (s *scanner) u64() uint64 {
 		return le.Uint64(b)
 	}
 	return 0
+}
+
+func (s *scanner) print() (f fingerprint) {
+	copy(f[:], s.take(len(f)))
+	return f
+}
+
+func (s *scanner) id() (d driveID) {
+	copy(d[:], s.take(len(d)))
+	return d
 }
 
 // count takes a number of things of at least size bytes each that are still to
@@ -150,14 +160,14 @@ func (s *scanner) plan(f fingerprint) *Plan {
 	size := s.u64()
 	p.PackSize = int64(size)
 	p.Rate = math.Float64frombits(s.u64())
-	n := s.count(68)
+	n := s.count(64)
 	if n > ssdio.MaxDrives || size < minPackSize || size > math.MaxInt64 {
 		s.bad = true
 		return p
 	}
 	for range n {
 		var d Share
-		d.ID = driveID(append(s.take(16), make([]byte, 16)...)[:16]).String()
+		d.ID = s.id().String()
 		d.Name = s.text()
 		d.Speed, d.Work = math.Float64frombits(s.u64()), math.Float64frombits(s.u64())
 		d.Bytes, d.Written = int64(s.u64()), int64(s.u64())

@@ -105,8 +105,8 @@ func parseJournal(path string, data []byte) (*journal, error) {
 		return nil, fmt.Errorf("%s: header has a wrong checksum: %w", path, ErrDamaged)
 	}
 	h := &scanner{data: data[:end], at: 16}
-	print := fingerprint(append(h.take(32), make([]byte, 32)...)[:32])
-	id := driveID(append(h.take(16), make([]byte, 16)...)[:16])
+	print := h.print()
+	id := h.id()
 	j := &journal{path: path, print: print.String(), drive: id.String(), digest: h.u32()}
 	j.plan = h.plan(print)
 	if h.bad || h.at != end {

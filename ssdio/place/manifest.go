@@ -139,9 +139,9 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%s has blocks of %d bytes, this program uses %d: %w", name, n, ssdio.BlockSize, ErrDamaged)
 	}
 	m := &Manifest{}
-	print := fingerprint(append(s.take(32), make([]byte, 32)...)[:32])
+	print := s.print()
 	m.Fingerprint = print.String()
-	m.Drive = driveID(append(s.take(16), make([]byte, 16)...)[:16]).String()
+	m.Drive = s.id().String()
 	m.Plan = s.plan(print)
 	for range s.count(16) {
 		size, kind := s.u64(), s.u32()

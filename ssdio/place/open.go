@@ -133,21 +133,38 @@ func (m *Manifest) addTo(b *ssdio.Builder, drive int) error {
 	at := 0
 	for i := range m.entries {
 		e := &m.entries[i]
-		if err := b.Object(e.key, e.size, nil); err != nil {
-			return err
-		}
-		for k := range e.blocks() {
-			if sum, known := m.sum(at + k); known {
-				if err := b.BlockSum(e.key, int(e.lo)+k, sum); err != nil {
-					return fmt.Errorf("%w; the drives were placed from different files", err)
-				}
-			}
+		if err := m.addSums(b, e, at); err != nil {
+			return fmt.Errorf("%w; the drives were placed from different files", err)
 		}
 		h := ssdio.Holding{Key: e.key, From: e.from(), To: e.to(), File: index[e.file], Offset: e.offset}
 		if err := b.Hold(h); err != nil {
 			return err
 		}
 		at += e.blocks()
+	}
+	return nil
+}
+
+// addSums states an object and what is known of its sums.
+func (m *Manifest) addSums(b *ssdio.Builder, e *entry, at int) error {
+	sums := m.sums[at : at+e.blocks()]
+	all := true
+	for k := range sums {
+		_, known := m.sum(at + k)
+		all = all && known
+	}
+	if all && e.bytes() == e.size { // in one statement: there are millions
+		return b.Object(e.key, e.size, sums)
+	}
+	if err := b.Object(e.key, e.size, nil); err != nil {
+		return err
+	}
+	for k := range sums {
+		if sum, known := m.sum(at + k); known {
+			if err := b.BlockSum(e.key, int(e.lo)+k, sum); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ func parsePackHeader(name string, b []byte) (*Pack, error) {
 	s := &scanner{data: b[:packHeader], at: 12}
 	block := s.u32()
 	p := &Pack{}
-	p.Fingerprint = fingerprint(s.take(32)).String()
-	p.Drive = driveID(s.take(16)).String()
+	p.Fingerprint = s.print().String()
+	p.Drive = s.id().String()
 	copy(p.plan[:], s.take(16))
 	p.Number, p.count = int(s.u32()), int(s.u32())
 	p.data, p.Size = int64(s.u64()), int64(s.u64())

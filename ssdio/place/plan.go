@@ -116,13 +116,13 @@ func NewPlan(m *Model, drives []Candidate, o PlanOptions) (*Plan, error) {
 	}
 	// The estimate of what fits is refined by what the stripes really take:
 	// rounding to blocks and pages depends on where a stripe begins.
-	for range 64 {
+	for round := range 30 {
 		works := fill(p.speeds(), caps)
 		if works == nil {
 			return nil, m.tooSmall(drives, o.PackSize)
 		}
 		p.place(works, caps, o.Overlap)
-		if !p.measure(m, drives, caps) {
+		if !p.measure(m, drives, caps, math.Ldexp(1e-6, round)) {
 			return p, nil
 		}
 	}
@@ -161,34 +161,82 @@ func (m *Model) allInPlace() error {
 	return nil
 }
 
-// place gives every drive its stripe, from left to right in the drives' order.
+// place gives every drive its stripe. Which drives are neighbours decides what a
+// loss costs: if the given order leaves bytes with one holder although there is
+// room for two copies, orders with two drives exchanged are tried too.
 func (p *Plan) place(works, caps []float64, overlap float64) {
-	cores := make([]span, len(works))
-	widths := make([]float64, len(works))
-	at := 0.0
+	n := len(works)
+	widths := make([]float64, n)
+	sum := 0.0
 	for i, w := range works {
-		cores[i] = span{at, at + w}
-		at += w
 		widths[i] = caps[i]
 		if !p.Drives[i].InPlace && overlap != 0 {
 			widths[i] = min(caps[i], w*(1+max(overlap, 0)))
 		}
+		sum += widths[i]
 	}
-	cores[len(cores)-1].to = 1 // whatever the sums round to
-	for i, s := range widen(cores, widths) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	best := p.stripes(order, works, widths)
+	for k := 0; k < n*n && sum >= 2 && alone(best) > 0; k++ {
+		a, b := k/n, k%n
+		if a >= b {
+			continue
+		}
+		order[a], order[b] = order[b], order[a]
+		if s := p.stripes(order, works, widths); exposure(s) < exposure(best)-1e-9 {
+			best = s
+		} else {
+			order[a], order[b] = order[b], order[a]
+		}
+	}
+	for i, s := range best {
 		p.Drives[i].Work = works[i]
 		p.Drives[i].Stripe = Stripe{unit(s.from), unit(s.to)}
 	}
 	p.Rate = rate(p.spans(nil), p.speeds())
 }
 
+// stripes widens the shares that lie next to each other in an order of drives.
+func (p *Plan) stripes(order []int, works, widths []float64) []span {
+	cores := make([]span, len(order))
+	wide := make([]float64, len(order))
+	speeds := make([]float64, len(order))
+	at, time := 0.0, 0.0 // time of an object of one byte, seconds
+	for k, i := range order {
+		cores[k] = span{at, at + works[i]}
+		at += works[i]
+		wide[k], speeds[k] = widths[i], p.Drives[i].Speed
+		time = max(time, works[i]/speeds[k])
+	}
+	cores[len(cores)-1].to = 1 // whatever the sums round to
+	// In whole units, as the stripes will be: rounding must leave no gap.
+	fast := func(spans []span) bool {
+		rounded := make([]span, len(spans))
+		for i, s := range spans {
+			rounded[i] = span{fraction(unit(s.from)), fraction(unit(s.to))}
+		}
+		return missing(rounded) == 0 && enough(rounded, speeds, time*(1+1e-7))
+	}
+	out := make([]span, len(order))
+	for k, s := range widen(cores, wide, fast) {
+		out[order[k]] = s
+	}
+	return out
+}
+
 // unit rounds a fraction to the units of a stripe. Equal fractions give equal
 // units, so neighbours stay neighbours.
 func unit(x float64) uint32 { return uint32(math.Round(min(max(x, 0), 1) * whole)) }
 
+func fraction(u uint32) float64 { return float64(u) / whole }
+
 // measure counts what the stripes take. It lowers the caps of drives on which
-// they do not fit, and says whether there were any.
-func (p *Plan) measure(m *Model, drives []Candidate, caps []float64) (over bool) {
+// they do not fit by what is too much and step (a block falls away only in steps),
+// and says whether there were any.
+func (p *Plan) measure(m *Model, drives []Candidate, caps []float64, step float64) (over bool) {
 	for i := range p.Drives {
 		d := &p.Drives[i]
 		lay := newPacking(m, p, i)
@@ -198,7 +246,7 @@ func (p *Plan) measure(m *Model, drives []Candidate, caps []float64) (over bool)
 		}
 		d.Written = lay.written()
 		if excess := d.Written - drives[i].Room; excess > 0 && d.Bytes > 0 {
-			caps[i] = max(0, caps[i]-float64(excess+1)/float64(m.bytes())-1e-6)
+			caps[i] = max(0, caps[i]-float64(excess)/float64(m.bytes())-step)
 			over = true
 		}
 	}
@@ -246,7 +294,7 @@ func (p *Plan) spans(lost map[int]bool) []span {
 	out := make([]span, len(p.Drives))
 	for i := range p.Drives {
 		if s := p.Drives[i].Stripe; !lost[i] {
-			out[i] = span{float64(s.From) / whole, float64(s.To) / whole}
+			out[i] = span{fraction(s.From), fraction(s.To)}
 		}
 	}
 	return out

@@ -53,48 +53,61 @@ func fill(speeds, caps []float64) []float64 {
 const grid = 1.0 / 128
 
 // widen gives each drive a range of the given width (or its core, if that is
-// wider) that contains its core. Of all such ranges it looks for those that
-// leave the least of the object with a single holder, then the least with two,
-// and so on: the second copy of a byte keeps a lost drive from stopping
-// everything, further ones give the cut more freedom.
+// wider). Of all such ranges it looks for those that leave the least of the
+// object with a single holder, then the least with two, and so on: the second
+// copy of a byte keeps a lost drive from stopping everything, further ones give
+// the cut more freedom. fast says whether ranges still allow the full rate; the
+// cores, which lie next to each other, always do.
 //
-// Cores lie next to each other, so the first choice (widen both sides alike) is
-// near; from there each drive in turn moves to its best place while the others
-// stay, until none wants to move. At most a few rounds, and always the same
-// result for the same input.
-func widen(cores []span, widths []float64) []span {
+// It begins with cores widened on both sides alike; from there each drive in
+// turn moves to its best place while the others stay, until none wants to move.
+// First every range keeps its core, then any place that stays fast is good. At
+// most a few rounds, and always the same result for the same input.
+func widen(cores []span, widths []float64, fast func([]span) bool) []span {
 	out := make([]span, len(cores))
-	lo, hi := make([]float64, len(cores)), make([]float64, len(cores))
+	near := make([]span, len(cores)) // where a range may begin
+	free := make([]span, len(cores))
 	for i, c := range cores {
 		w := min(1, max(widths[i], c.width()))
-		lo[i], hi[i] = max(0, c.to-w), min(c.from, 1-w)
 		if w <= c.width() {
-			lo[i], hi[i] = c.from, c.from // exactly the core, not a rounding away
-			w = c.width()
+			out[i], near[i] = c, span{c.from, c.from} // exactly, not a rounding away
+			free[i] = span{0, 1 - c.width()}
+			continue
 		}
-		at := min(max(c.from-(w-c.width())/2, lo[i]), hi[i])
-		out[i] = span{at, at + w}
+		near[i], free[i] = span{max(0, c.to-w), min(c.from, 1-w)}, span{0, 1 - w}
+		at := min(max(c.from-(w-c.width())/2, near[i].from), near[i].to)
+		out[i] = span{min(at, c.from), max(at+w, c.to)}
 	}
+	descend(out, near, func([]span) bool { return true })
+	for i, c := range cores { // rounding must not cut into a core
+		out[i] = span{min(out[i].from, c.from), max(out[i].to, c.to)}
+	}
+	descend(out, free, fast)
+	return out
+}
+
+// descend moves ranges, one at a time, to where exposure is least.
+func descend(out, begin []span, fast func([]span) bool) {
 	cost := exposure(out)
 	for range 8 {
 		moved := false
 		for i := range out {
 			w := out[i].width()
-			if hi[i]-lo[i] <= 0 {
-				continue
-			}
 			best := out[i]
 			try := func(at float64) {
-				at = min(max(at, lo[i]), hi[i])
+				at = min(max(at, begin[i].from), begin[i].to)
 				out[i] = span{at, at + w}
-				if c := exposure(out); c < cost-1e-9 {
+				if c := exposure(out); c < cost-1e-9 && fast(out) {
 					cost, best, moved = c, out[i], true
 				}
 			}
-			for at := lo[i]; at < hi[i]; at += grid {
+			if begin[i].width() <= 0 {
+				continue
+			}
+			for at := begin[i].from; at < begin[i].to; at += grid {
 				try(at)
 			}
-			try(hi[i])
+			try(begin[i].to)
 			// Ends of the others are where the cost has its corners.
 			for k := range out {
 				if k != i {
@@ -108,10 +121,6 @@ func widen(cores []span, widths []float64) []span {
 			break
 		}
 	}
-	for i, c := range cores { // rounding must not cut into a core
-		out[i] = span{min(out[i].from, c.from), max(out[i].to, c.to)}
-	}
-	return out
 }
 
 // exposure weighs every byte by how few hold it: each further copy is worth a
@@ -131,6 +140,17 @@ func missing(spans []span) float64 {
 		}
 	})
 	return gap
+}
+
+// alone is the fraction of the object that one drive alone holds.
+func alone(spans []span) float64 {
+	n := 0.0
+	sweep(spans, func(width float64, holders int) {
+		if holders == 1 && width > 1e-9 {
+			n += width
+		}
+	})
+	return n
 }
 
 // sweep visits the object from left to right in pieces of constant holders.
