@@ -1,6 +1,7 @@
 package benchio
 
 import (
+	"flag"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,10 @@ import (
 
 	"deltafin/ssdio"
 )
+
+// full makes TestEmulatedInVirtualTime run at full size in SSDIO_BENCH_DIR: the
+// figures of BenchmarkEmulated without the noise of a busy machine.
+var full = flag.Bool("full", false, "emulated drives at full size in virtual time")
 
 // BenchmarkEmulated/full_copies and so on print one line for each row. The
 // folder in SSDIO_BENCH_DIR should be in memory.
@@ -96,15 +101,18 @@ func TestRowsOfSmallRuns(t *testing.T) {
 // its limit, and 93 % of what is possible after a drive slowed down.
 func TestEmulatedInVirtualTime(t *testing.T) {
 	dir := t.TempDir()
+	limits := []float64{34e6, 17.75e6, 17.75e6, 14.25e6}
+	o := Options{Objects: 24, Size: ExpertSize / 4, For: time.Second, Set: ssdio.Options{Slice: ssdio.BlockSize}}
+	if *full {
+		dir, limits, o = os.Getenv("SSDIO_BENCH_DIR"), Limits(), Options{}
+	}
 	synctest.Test(t, func(t *testing.T) {
-		limits := []float64{34e6, 17.75e6, 17.75e6, 14.25e6}
-		rows, err := Emulated(t.Context(), dir, limits, Options{
-			Objects: 24, Size: ExpertSize / 4, For: time.Second, Set: ssdio.Options{Slice: ssdio.BlockSize},
-		})
+		rows, err := Emulated(t.Context(), dir, limits, o)
 		if err != nil || len(rows) != 9 {
 			t.Fatalf("%v %v", rows, err)
 		}
 		for i, r := range rows {
+			t.Logf("%-50s %8.0f of %8.0f MB/s  %.1f%%  %s", r.Name, r.Value/1e6, r.Limit/1e6, 100*r.Ratio, r.Note)
 			if bar := []float64{0.97, 0.93, 0.93}[i%3]; r.Ratio < bar {
 				t.Errorf("%s: %.3f of %.0f MB/s, want %.2f", r.Name, r.Ratio, r.Limit/1e6, bar)
 			}

@@ -72,6 +72,12 @@ func real(ctx context.Context, folders []string, o Options) (row Row, err error)
 	}, nil
 }
 
+// plainRun is plainReads as a runner.
+func plainRun(ctx context.Context, drives []*ssdio.Drive, _ *data, _ time.Duration, o Options) (figure, error) {
+	rate, err := plainReads(ctx, drives, o)
+	return figure{rate: rate}, err
+}
+
 // plainReads is the ceiling: goroutines that read slices at random places of
 // the files of all drives, and do nothing else.
 func plainReads(ctx context.Context, drives []*ssdio.Drive, o Options) (rate float64, err error) {
