@@ -48,6 +48,7 @@ type Result struct {
 	Tokens       int            // of the answer, all runs together
 	Prompt       []int          // ids before it
 	Timing       session.Timing // of this run
+	How          How            // it was made; of a continued answer, what was stored
 }
 
 // Why an answer ended: session.Outcome.Stop.
@@ -268,6 +269,7 @@ func (j *job) compare(ctx context.Context, last *session.Turn) error {
 // is stored.
 func (j *job) ready(context.Context) error {
 	j.how.Settings = j.r.stamp(j.how.Settings)
+	j.res.How = j.how
 	if err := j.sampling().Validate(); err != nil {
 		return &engine.UsageError{Field: "sampling", Reason: err.Error()}
 	}
