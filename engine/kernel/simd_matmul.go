@@ -12,10 +12,10 @@ const (
 	tileCols = 512 // and columns: 16 KiB, half of a small L1
 	// strip is the number of weight rows that pass over one block of x, tile after
 	// tile, before the next columns: x is fetched from afar once per strip.
-	strip = 32
-	// blockRows is the most rows of x in a block. The block, tileCols wide, and the
-	// lanes of strip*blockRows sums that wait between the columns take 144 KiB
-	// each and stay in the L2 together.
+	strip = 64
+	// blockRows is the most rows of x in a block. The block, tileCols wide, takes
+	// 144 KiB, the lanes of strip*blockRows sums that wait between the columns 288:
+	// both stay in the L2.
 	blockRows = 72
 )
 

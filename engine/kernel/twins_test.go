@@ -170,6 +170,22 @@ func TestAllMXScales(t *testing.T) {
 	})
 }
 
+// compareMatTMul runs MatTMul of both levels on random columns of w.
+func compareMatTMul(level, generic *Table, f floats, w *Matrix, n int) error {
+	lo := f.IntN(w.Cols/32+1) * 32
+	hi := lo + f.IntN(w.Cols-lo+1)
+	ldy, ldx := w.Cols+f.IntN(3), w.Rows+f.IntN(3)
+	x := f.some(n * ldx)
+	a, b := make([]float32, n*ldy), make([]float32, n*ldy)
+	var s, sg Scratch
+	level.MatTMul(&s, a, ldy, w, lo, hi, x, ldx, n)
+	generic.MatTMul(&sg, b, ldy, w, lo, hi, x, ldx, n)
+	if err := sameBits(a, b); err != nil {
+		return fmt.Errorf("MatTMul %v %dx%d columns [%d,%d) n %d: %w", w.Format, w.Rows, w.Cols, lo, hi, n, err)
+	}
+	return nil
+}
+
 func TestMatTMulTwins(t *testing.T) {
 	forLevels(t, func(t *testing.T, level, generic *Table) {
 		f := floats{rand.New(rand.NewPCG(9, 10)), 0}
@@ -181,16 +197,8 @@ func TestMatTMulTwins(t *testing.T) {
 				}
 				f.wild = []int{0, 0, 300, 20}[f.IntN(4)]
 				w := f.matrix(format, rows, cols, 16*(1+f.IntN(4)))
-				lo := f.IntN(cols/32+1) * 32
-				hi := lo + f.IntN(cols-lo+1)
-				ldy, ldx := cols+f.IntN(3), rows+f.IntN(3)
-				x := f.some(n * ldx)
-				a, b := make([]float32, n*ldy), make([]float32, n*ldy)
-				var s, sg Scratch
-				level.MatTMul(&s, a, ldy, &w, lo, hi, x, ldx, n)
-				generic.MatTMul(&sg, b, ldy, &w, lo, hi, x, ldx, n)
-				if err := sameBits(a, b); err != nil {
-					t.Fatalf("MatTMul %v %dx%d columns [%d,%d) n %d: %v", format, rows, cols, lo, hi, n, err)
+				if err := compareMatTMul(level, generic, f, &w, n); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

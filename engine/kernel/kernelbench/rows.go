@@ -155,7 +155,10 @@ func (b *bench) vectors() {
 	mul, mulAmount := b.mulProbe(b.one)
 	const heads, d = 96, 128
 	state := make([]float32, heads*d*d*4) // four layers: more than a cache
-	decay := make([]float32, d)           // near 1, or the state would sink to nothing
+	for i := range state {
+		state[i] = b.x[i%len(b.x)] // pages that nobody wrote would be made during the passes
+	}
+	decay := make([]float32, d) // near 1, or the state would sink to nothing
 	for i := range decay {
 		decay[i] = 0.97
 	}

@@ -1,0 +1,3 @@
+package kernel
+
+//go:generate sh -c "cd _asm && go run ."
