@@ -61,6 +61,23 @@ func makeModel(t testing.TB, dir string, seed uint64, scattered bool, sizes ...i
 	return m, truth
 }
 
+// describeModel is the description that makeModel gives of what it wrote.
+func describeModel(dir string, seed uint64, sizes ...int) (*Model, int) {
+	m := &Model{Fingerprint: testPrint(seed), Dir: dir}
+	end := 0
+	for i, n := range sizes {
+		if i%4 == 0 {
+			end = 137 + i
+		}
+		m.Objects = append(m.Objects, Object{
+			Key: ssdio.Key{Layer: int32(i / 4), Expert: int32(i % 4)}, Size: int64(n),
+			Extents: []Extent{{fmt.Sprintf("model-%05d.safetensors", i/4+1), int64(end), int64(n)}},
+		})
+		end += n
+	}
+	return m, end
+}
+
 // repeat gives n sizes.
 func repeat(n, size int) []int {
 	out := make([]int, n)

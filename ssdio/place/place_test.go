@@ -502,7 +502,10 @@ func TestModelFilesMustHold(t *testing.T) {
 	for _, spoil := range []func(){
 		func() { m.Objects[1] = m.Objects[0] },
 		func() { m.Objects[1].Key.Expert, m.Objects[1].Size = 77, 3 },
-		func() { m.Objects[1].Size = m.Objects[0].Size; m.Objects[1].Extents = []Extent{{"../f", 0, m.Objects[0].Size}} },
+		func() {
+			m.Objects[1].Size = m.Objects[0].Size
+			m.Objects[1].Extents = []Extent{{"../f", 0, m.Objects[0].Size}}
+		},
 		func() { m.Objects = nil },
 		func() { m.Fingerprint = "8f2c" },
 	} {

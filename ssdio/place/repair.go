@@ -39,7 +39,7 @@ func (v *verification) repair(ctx context.Context, i int, c *Check, bad []badBlo
 			return err
 		}
 		src := newSources(d.FS)
-		wrong := sameHead(src, m.Files[f].Name, head) != nil
+		wrong := sameHead(src, &m.Files[f], head) != nil
 		src.close()
 		if !wrong && len(here) == 0 {
 			continue
@@ -125,7 +125,7 @@ func (r *repairer) readBack(f int, head []byte, bad []badBlock, from []string) e
 	src := newSources(d.FS)
 	defer src.close()
 	name := m.Files[f].Name
-	if sameHead(src, name, head) == nil {
+	if sameHead(src, &m.Files[f], head) == nil {
 		for k := range r.check.Problems {
 			if p := &r.check.Problems[k]; p.Block < 0 && p.File == name {
 				p.Repaired, p.From = true, "the manifest"

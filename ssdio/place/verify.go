@@ -37,7 +37,7 @@ type Check struct {
 	Noted    int   // blocks whose sum was not known and is now recorded
 	Bad      int   // blocks that do not match or cannot be read
 	Repaired int   // of these
-	Heads    int   // packs whose header or table was wrong; repaired ones too
+	Heads    int   // packs whose size, header or table is wrong and not repaired
 	Buffered bool  // through the page cache, so perhaps from memory
 	Took     time.Duration
 	// Problems are the first of what is wrong, at most 100.
@@ -191,7 +191,7 @@ func (v *verification) heads(c *Check, m *Manifest, src *sources) {
 		}
 		head, err := m.packHead(f)
 		if err == nil {
-			err = sameHead(src, m.Files[f].Name, head)
+			err = sameHead(src, &m.Files[f], head)
 		}
 		if err == nil {
 			continue

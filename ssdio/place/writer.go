@@ -316,7 +316,7 @@ func (w *writer) compare(ctx context.Context, n int, head []byte) ([]int, error)
 	src := newSources(w.drive.FS)
 	defer src.close()
 	bad := make([]atomic.Bool, f.last-f.first)
-	if err := sameHead(src, w.manifest.Files[n].Name, head); err != nil {
+	if err := sameHead(src, &w.manifest.Files[n], head); err != nil {
 		bad[0].Store(true)
 	}
 	err := scan(ctx, w.manifest.Files, w.packing.entries[f.first:f.last], src, func(i, b int, data []byte, err error) error {
@@ -340,11 +340,15 @@ func (w *writer) compare(ctx context.Context, n int, head []byte) ([]int, error)
 	return out, nil
 }
 
-// sameHead compares the part of a pack before its stripes with what it must be.
-func sameHead(src *sources, name string, head []byte) error {
-	file, err := src.get(name)
+// sameHead compares a pack's size, and the part of it before its stripes, with
+// what they must be.
+func sameHead(src *sources, f *ManifestFile, head []byte) error {
+	file, err := src.get(f.Name)
 	if err != nil {
 		return err
+	}
+	if n := file.Size(); n != f.Size {
+		return fmt.Errorf("%s has %d bytes, the manifest says %d: %w", f.Name, n, f.Size, ErrDamaged)
 	}
 	var mem, bounce ssdio.Scratch
 	defer mem.Free()
@@ -356,11 +360,11 @@ func sameHead(src *sources, name string, head []byte) error {
 	if _, err := file.ReadInto(have, 0, &bounce); err != nil {
 		return err
 	}
-	if err := checkPrefix(name, have, packMagic, packVersion); err != nil {
+	if err := checkPrefix(f.Name, have, packMagic, packVersion); err != nil {
 		return err
 	}
 	if !bytes.Equal(have, head) {
-		return fmt.Errorf("%s: header or table is not what the manifest says: %w", name, ErrDamaged)
+		return fmt.Errorf("%s: header or table is not what the manifest says: %w", f.Name, ErrDamaged)
 	}
 	return nil
 }
