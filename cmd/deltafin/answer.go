@@ -180,8 +180,8 @@ func (a *answer) note(format string, args ...any) {
 	fmt.Fprintf(a.s.err, format+"\n", args...)
 }
 
-// finish ends the output and says how it went. The error decides the exit code.
-func (a *answer) finish(ctx context.Context, req engine.Request, res engine.Result, err error) error {
+// close ends the output of text.
+func (a *answer) close() {
 	a.status.clear()
 	if a.reply != nil {
 		a.events(a.reply.Close())
@@ -194,16 +194,27 @@ func (a *answer) finish(ctx context.Context, req engine.Request, res engine.Resu
 	if a.wrote && !a.endsLine {
 		a.show("\n")
 	}
+}
+
+// report prints the summary for programs.
+func (a *answer) report(sum summary) {
+	switch {
+	case a.f.json:
+		a.event(sum)
+	case a.f.jsonl:
+		a.event(struct {
+			Event string `json:"event"`
+			summary
+		}{"done", sum})
+	}
+}
+
+// finish ends the output and says how it went. The error decides the exit code.
+func (a *answer) finish(ctx context.Context, req engine.Request, res engine.Result, err error) error {
+	a.close()
 	timeUp := errors.Is(err, errTimeout)
 	if err == nil || ctx.Err() != nil || timeUp {
-		if a.f.json {
-			a.event(a.summary(req, res))
-		} else if a.f.jsonl {
-			a.event(struct {
-				Event string `json:"event"`
-				summary
-			}{"done", a.summary(req, res)})
-		}
+		a.report(a.summary(req, res))
 	}
 	if werr := a.flush(); werr != nil && err == nil {
 		err = werr

@@ -31,6 +31,12 @@ type askFlags struct {
 	raw         bool
 	thinking    bool
 	json, jsonl bool
+
+	keep      runFlags
+	newThread bool
+	last      bool
+	thread    string
+	branch    string
 }
 
 // defaultMaxTokens bounds an answer that nobody bounded: an hour at K3's speed.
@@ -45,9 +51,17 @@ func newAsk(s streams) *cobra.Command {
 the model's thinking, folded to one line, go to standard error. What comes in on
 standard input is appended to the question.
 
-Ctrl+C stops within a token and keeps what has been printed.`,
+The answer is printed and forgotten unless --new, --thread or --last says where to
+keep it. A kept answer survives everything: it is written down token by token, can
+be continued with deltafin resume, and ends with the same text as if nothing had
+happened.
+
+Ctrl+C stops within a token and keeps what has been printed; a kept answer is
+paused (exit code 3) rather than interrupted (130).`,
 		Example: `  deltafin ask "What is Deltafin?"
   deltafin ask "Summarise this." < notes.txt > summary.txt
+  deltafin ask --new "Compare three ways to store heat."
+  deltafin ask --last "Which one is the cheapest?"
   deltafin ask --json --greedy "List four fruits."`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,21 +69,44 @@ Ctrl+C stops within a token and keeps what has been printed.`,
 		},
 	}
 	f.model.add(c)
+	f.keep.add(c)
+	f.addThread(c)
+	fl := c.Flags()
+	fl.BoolVar(&f.newThread, "new", false, "keep question and answer in a new thread")
+	f.addAnswer(c)
+	fl.StringVar(&f.system, "system", "", "system message before the question")
+	fl.BoolVar(&f.raw, "raw", false, "continue the text as it is, without the chat format; names of special tokens in it count as such")
+	return c
+}
+
+// addThread adds the flags that name a thread.
+func (f *askFlags) addThread(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.thread, "thread", "", "keep question and answer in this thread")
+	fl.BoolVar(&f.last, "last", false, "keep question and answer in the thread used last")
+	fl.StringVar(&f.branch, "branch", "", "branch of the thread (default: the one used last)")
+}
+
+// addAnswer adds the flags that say how an answer is made and shown.
+func (f *askFlags) addAnswer(c *cobra.Command) {
+	f.addHow(c)
+	fl := c.Flags()
+	fl.DurationVar(&f.timeout, "timeout", 0, "stop after this time, e.g. 10m (default: none)")
+	fl.BoolVar(&f.thinking, "thinking", false, "print the thinking in full to standard error")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object when done")
+	fl.BoolVar(&f.jsonl, "jsonl", false, "print events as they happen, one JSON object per line")
+}
+
+// addHow adds the flags that determine the text of an answer.
+func (f *askFlags) addHow(c *cobra.Command) {
 	fl := c.Flags()
 	fl.IntVarP(&f.maxTokens, "max-tokens", "n", defaultMaxTokens, "most tokens to generate, thinking included")
-	fl.DurationVar(&f.timeout, "timeout", 0, "stop after this time, e.g. 10m (default: none)")
 	fl.BoolVar(&f.greedy, "greedy", false, "always take the likeliest token")
 	fl.Float64Var(&f.temperature, "temperature", 0, "0 to 100 (default: the model's own, else 1.0)")
 	fl.Float64Var(&f.topP, "top-p", 0, "share of the likeliest tokens to choose from, 0 to 1 (default: the model's own, else 0.95)")
 	fl.Uint64Var(&f.seed, "seed", 0, "the same seed gives the same text")
 	fl.StringVar(&f.effort, "effort", string(chat.EffortMax), "how much to think: low, high or max")
 	fl.BoolVar(&f.noThink, "no-think", false, "answer without thinking")
-	fl.StringVar(&f.system, "system", "", "system message before the question")
-	fl.BoolVar(&f.raw, "raw", false, "continue the text as it is, without the chat format; names of special tokens in it count as such")
-	fl.BoolVar(&f.thinking, "thinking", false, "print the thinking in full to standard error")
-	fl.BoolVar(&f.json, "json", false, "print one JSON object when done")
-	fl.BoolVar(&f.jsonl, "jsonl", false, "print events as they happen, one JSON object per line")
-	return c
 }
 
 // check refuses flags that contradict each other: none may be inert.
@@ -82,7 +119,23 @@ func (f *askFlags) check(c *cobra.Command) error {
 		return usage("--timeout %v: give a time above zero", f.timeout)
 	}
 	return exclusive(c, [][2]string{{"greedy", "temperature"}, {"greedy", "top-p"}, {"greedy", "seed"}, {"no-think", "effort"},
-		{"raw", "effort"}, {"raw", "no-think"}, {"raw", "system"}, {"raw", "thinking"}, {"no-think", "thinking"}, {"json", "jsonl"}})
+		{"raw", "effort"}, {"raw", "no-think"}, {"raw", "system"}, {"raw", "thinking"}, {"no-think", "thinking"}, {"json", "jsonl"},
+		{"new", "thread"}, {"new", "last"}, {"new", "branch"}, {"thread", "last"}, {"system", "thread"}, {"system", "last"},
+		{"raw", "new"}, {"raw", "thread"}, {"raw", "last"}})
+}
+
+// kept reports whether the answer goes to a thread, and refuses flags that only
+// make sense there.
+func (f *askFlags) kept(c *cobra.Command) (bool, error) {
+	if f.newThread || f.last || f.thread != "" {
+		return true, nil
+	}
+	for _, name := range []string{"branch", "snapshots", "snapshot-budget", "other-model"} {
+		if c.Flags().Changed(name) {
+			return false, usage("--%s needs --new, --thread or --last: nothing is kept without them", name)
+		}
+	}
+	return false, nil
 }
 
 func (f *askFlags) sampling(c *cobra.Command, e *engine.Engine) sample.Params {
@@ -111,6 +164,11 @@ func (f *askFlags) run(ctx context.Context, c *cobra.Command, s streams, questio
 	question, err = withInput(question, s)
 	if err != nil {
 		return err
+	}
+	if kept, err := f.kept(c); err != nil {
+		return err
+	} else if kept {
+		return f.askThread(ctx, c, s, question)
 	}
 	start := time.Now()
 	e, err := f.model.open(ctx, c, s)

@@ -10,6 +10,8 @@ import (
 
 	"deltafin/engine"
 	"deltafin/engine/checkpoint"
+	"deltafin/session"
+	threads "deltafin/session/run"
 )
 
 // The exit codes. Scripts may rely on them.
@@ -43,11 +45,16 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, errPaused):
+		return exitPaused // even after Ctrl+C: the answer can go on
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.As(err, &use), errors.As(err, &eng), errors.As(err, &long), errors.As(err, &id), errors.Is(err, engine.ErrEmptyPrompt),
+		errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrAmbiguous), errors.Is(err, session.ErrInvalid), errors.Is(err, threads.ErrNothing),
 		strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
+	case errors.Is(err, session.ErrFull), errors.Is(err, session.ErrReadOnly):
+		return exitError // before fs.ErrNotExist: a folder of threads is no model
 	case errors.Is(err, checkpoint.ErrNotCheckpoint), errors.Is(err, checkpoint.ErrMissingShard), errors.Is(err, fs.ErrNotExist):
 		return exitNoModel
 	case errors.Is(err, syscall.ENOMEM):

@@ -65,6 +65,7 @@ program: the same architecture, very small, a toy.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.AddCommand(newResume(s))
 	root.AddCommand(newAsk(s), newLogits(s), newTokenize(s), newInspect(s), newMan())
 	return root
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"deltafin/engine"
 	"deltafin/engine/chat"
+	"deltafin/session"
 )
 
 // summary is the JSON object that ask --json prints, and the last event of
@@ -18,6 +19,15 @@ type summary struct {
 	Sampling  samplingSummary `json:"sampling"`
 	Timings   timings         `json:"timings"`
 	Counts    counts          `json:"counts"`
+	Thread    *threadSummary  `json:"thread,omitempty"` // when the answer is kept
+}
+
+// threadSummary says where an answer is kept.
+type threadSummary struct {
+	ID     string         `json:"id"`
+	Turn   string         `json:"turn"`
+	Status session.Status `json:"status"`
+	Stop   string         `json:"stop,omitempty"`
 }
 
 type modelSummary struct {
