@@ -445,4 +445,3 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("a manifest was published: %v", err)
 	}
 }
-
