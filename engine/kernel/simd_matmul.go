@@ -17,6 +17,10 @@ const (
 	// 144 KiB, the lanes of strip*blockRows sums that wait between the columns 288:
 	// both stay in the L2.
 	blockRows = 72
+	// With fewer rows of x than tiledRows unpacking does not pay; then fewBytes of
+	// weights are used by all of them before the next are read.
+	tiledRows = 6
+	fewBytes  = 96 << 10
 )
 
 var negInf = float32(math.Inf(-1))
@@ -25,7 +29,7 @@ var negInf = float32(math.Inf(-1))
 // product is -0, and adding that changes no number, not even a zero's sign.
 var negZero = float32(math.Copysign(0, -1))
 
-// MatMul is matMulGeneric. One row of x goes straight over the weights as they
+// MatMul is matMulGeneric. A few rows of x go straight over the weights as they
 // are stored. More rows share weights that are unpacked to float32 tile by tile.
 func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
 	if lo >= hi || n <= 0 {
@@ -33,11 +37,11 @@ func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, 
 	}
 	// The primitives check nothing: what is too short must stop here.
 	_, _ = y[(n-1)*ldy+hi-1], x[(n-1)*ldx+w.Cols-1]
-	data := w.Data[lo*w.Stride : (hi-1)*w.Stride+w.Format.RowBytes(w.Cols)]
-	ss := w.scaleStride()
-	scale := w.Scale[lo*ss : hi*ss]
-	if n == 1 && w.Cols%lanes == 0 {
-		s.matVec(sc, y[lo:hi], w, data, scale, x[:w.Cols])
+	_ = w.Data[(hi-1)*w.Stride+w.Format.RowBytes(w.Cols)-1]
+	_ = w.Scale[:hi*w.scaleStride()]
+	raceProduct(y, ldy, lo, hi, x, ldx, w.Cols, n)
+	if n < tiledRows && w.Cols%lanes == 0 {
+		s.matVecs(sc, y, ldy, w, lo, hi, x, ldx, n)
 		return
 	}
 	blocks := (n + blockRows - 1) / blockRows
@@ -50,23 +54,42 @@ func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, 
 	}
 }
 
-// matVec multiplies all rows of data with one x.
-func (s *simd) matVec(sc *Scratch, y []float32, w *Matrix, data, scale []byte, x []float32) {
+// matVecs multiplies with one row of x after the other. The weights are cut so
+// that they come from memory for the first row and from the L2 for the others.
+func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
+	k := w.Cols
+	if w.Format == MXFP4 && s.permute != nil {
+		p := sc.floats(n * k)
+		for i := range n {
+			s.permute(&p[i*k], &x[i*ldx], k/lanes)
+		}
+		x, ldx = p, k
+	}
+	step := hi - lo
+	if n > 1 {
+		step = max(4, fewBytes/w.Stride&^3)
+	}
+	for r := lo; r < hi; r += step {
+		end := min(r+step, hi)
+		for i := range n {
+			s.matVec(y[i*ldy+r:i*ldy+end], w, r, &x[i*ldx])
+		}
+	}
+}
+
+// matVec multiplies the rows from row on, as many as y has, with one x.
+func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32) {
 	blocks, rows := w.Cols/lanes, len(y)
+	data, ss := &w.Data[row*w.Stride], w.scaleStride()
 	switch w.Format {
 	case F32:
-		s.matVecF32(&y[0], &data[0], w.Stride, rows, &x[0], blocks)
+		s.matVecF32(&y[0], data, w.Stride, rows, x, blocks)
 	case BF16:
-		s.matVecBF16(&y[0], &data[0], w.Stride, rows, &x[0], blocks)
+		s.matVecBF16(&y[0], data, w.Stride, rows, x, blocks)
 	case Int8:
-		s.matVecInt8(&y[0], &data[0], w.Stride, rows, &x[0], blocks, &scale[0], w.scaleStride(), w.Group/lanes)
+		s.matVecInt8(&y[0], data, w.Stride, rows, x, blocks, &w.Scale[row*ss], ss, w.Group/lanes)
 	case MXFP4:
-		if s.permute != nil {
-			p := sc.floats(len(x))
-			s.permute(&p[0], &x[0], blocks)
-			x = p
-		}
-		s.matVecMX(&y[0], &data[0], w.Stride, rows, &x[0], w.Cols/MXGroup, &scale[0], s.mx)
+		s.matVecMX(&y[0], data, w.Stride, rows, x, w.Cols/MXGroup, &w.Scale[row*ss], s.mx)
 	}
 }
 

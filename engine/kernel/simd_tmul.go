@@ -25,6 +25,7 @@ func (s *simd) MatTMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 	if w.Rows == 0 {
 		return
 	}
+	raceProduct(y, ldy, lo, end, x, ldx, w.Rows, n)
 	_, _ = x[(n-1)*ldx+w.Rows-1], w.Data[(w.Rows-1)*w.Stride+w.Format.RowBytes(w.Cols)-1]
 	for c := lo; c < end; c += tileCols {
 		cols := min(tileCols, end-c)

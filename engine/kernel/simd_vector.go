@@ -199,6 +199,8 @@ func (s *simd) KDAStep(out, st, q, k, v, decay []float32, beta float32, u []floa
 		kdaStepGeneric(out, st, q, k, v, decay, beta, u)
 		return
 	}
+	raceWrite(st)
+	raceWrite(out)
 	out, st, q, k = out[:nv], st[:nk*nv], q[:nk], k[:nk]
 	n := nv & whole
 	if n > 0 {
