@@ -163,9 +163,19 @@ func (m *asm) mxNaturalNeon(d []vec, p mem, t, table reg, mask vec) {
 // mxMask returns a register of 0x0F bytes where the level needs one.
 func (m *asm) mxMask() vec { return m.konst(bitsConst(0x0F0F0F0F)) }
 
+// tileCols is that of kernel/simd_matmul.go: the columns of a tile.
+const tileCols = 512
+
 // unpacks writes the kernels that turn one row of weights into float32 in memory.
 func unpacks(m *asm) {
 	n := m.regsPer16()
+	// The next piece of the same row is what is needed after the other rows of the
+	// tile; the pieces are too short for the hardware to see them coming.
+	prefetch := func(src reg, bytesPerColumn float64) {
+		if m.level != neon {
+			m.i("PREFETCHT1 %s", at(src, int(tileCols*bytesPerColumn)))
+		}
+	}
 	storeAll := func(d []vec, p reg) {
 		for j := range d {
 			m.store(at(p, 4*m.width()*j), d[j])
@@ -177,6 +187,7 @@ func unpacks(m *asm) {
 		m.loop(blocks, func() {
 			d := m.vecN(n)
 			m.unpack16("bf16", d, at(src, 0), 0)
+			prefetch(src, 2)
 			m.addI(src, 32)
 			storeAll(d, dst)
 			m.free(d...)
@@ -189,6 +200,7 @@ func unpacks(m *asm) {
 		m.loop(blocks, func() {
 			d := m.vecN(n)
 			m.unpack16("int8", d, at(src, 0), s)
+			prefetch(src, 1)
 			m.addI(src, 16)
 			storeAll(d, dst)
 			m.free(d...)
@@ -202,6 +214,7 @@ func unpacks(m *asm) {
 			d := m.vecN(2 * n)
 			m.mxTable(t, at(scale, 0), table)
 			m.unpackMXNatural(d, at(src, 0), t, table, mask)
+			prefetch(src, 0.5)
 			m.addI(scale, 1)
 			m.addI(src, 16)
 			storeAll(d, dst)
