@@ -126,8 +126,41 @@ func (l *loader) layer(c *checkpoint.Config, i int) layer {
 // that fit in memory.
 type mapped struct{ ck *checkpoint.Checkpoint }
 
-func (m mapped) Expert(_ context.Context, layer, e int) (Expert, error) {
-	t, err := m.ck.Expert(layer, e)
+func (m mapped) NewFeed() Feed { return &mappedFeed{ck: m.ck} }
+
+// mappedFeed hands out everything at once, in the order in which it was named.
+type mappedFeed struct {
+	ck    *checkpoint.Checkpoint
+	layer int
+	want  []Want
+	next  int
+}
+
+func (f *mappedFeed) Streams() bool { return false }
+
+func (f *mappedFeed) Begin(_ context.Context, layer int, want []Want) error {
+	f.layer, f.want, f.next = layer, want, 0
+	return nil
+}
+
+func (f *mappedFeed) Next(bool) (int, Expert, bool, error) {
+	if f.next == len(f.want) {
+		return 0, Expert{}, false, nil
+	}
+	i := f.next
+	f.next++
+	x, err := f.expert(int(f.want[i].Expert))
+	if err != nil {
+		return 0, Expert{}, false, fmt.Errorf("layer %d expert %d: %w", f.layer, f.want[i].Expert, err)
+	}
+	return i, x, true, nil
+}
+
+func (f *mappedFeed) Done(int) {}
+func (f *mappedFeed) End()     { f.want = nil }
+
+func (f *mappedFeed) expert(e int) (Expert, error) {
+	t, err := f.ck.Expert(f.layer, e)
 	if err != nil {
 		return Expert{}, err
 	}

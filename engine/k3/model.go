@@ -38,11 +38,39 @@ func (m *Model) Config() *checkpoint.Config { return m.cfg }
 // [ExpertIntermediate, Latent], W2 (down) is [Latent, ExpertIntermediate].
 type Expert struct{ W1, W3, W2 kernel.Matrix }
 
-// Experts gives access to the routed experts. A Runner asks for the experts of a
-// layer as soon as the router has spoken, and uses each before it asks for those
-// of the next layer.
+// Experts gives access to the routed experts. It is shared by the Runners of a
+// Model.
 type Experts interface {
-	// Expert returns expert e of a layer, when its bytes are in memory. The
-	// matrices stay valid until the next layer's experts are asked for.
-	Expert(ctx context.Context, layer, e int) (Expert, error)
+	// NewFeed returns what one Runner takes experts from.
+	NewFeed() Feed
+}
+
+// A Feed gives a Runner the experts of one layer after the other, each as soon as
+// its bytes are in memory. It serves one call at a time.
+type Feed interface {
+	// Streams says that experts may have to be read. The Runner then asks for
+	// them as early as it can, and has other work done meanwhile.
+	Streams() bool
+	// Begin names the experts that a layer needs, each once and the most wanted
+	// first. It does not wait. The slice stays unchanged until End.
+	Begin(ctx context.Context, layer int, want []Want) error
+	// Next gives an expert that is in memory: its index in want and its matrices,
+	// which stay valid until Done. If none is, it waits, or without wait returns
+	// at once. ok is false if none is there, or if the rest can only come after a
+	// Done.
+	Next(wait bool) (i int, x Expert, ok bool, err error)
+	// Done says that an expert's matrices are no longer used.
+	Done(i int)
+	// End closes the layer, after an error too.
+	End()
+}
+
+// A Want is an expert that a layer needs, and the number of rows it is for.
+type Want struct{ Expert, Rows int32 }
+
+// WithExperts returns the same model with its experts from elsewhere.
+func (m *Model) WithExperts(x Experts) *Model {
+	c := *m
+	c.experts = x
+	return &c
 }

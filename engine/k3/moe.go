@@ -2,7 +2,7 @@ package k3
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/kernel"
@@ -34,8 +34,9 @@ func (l *loader) moe(c *checkpoint.Config, p string) *moeWeights {
 	return w
 }
 
-// waveRows bounds the (row, expert) pairs computed at once, and with them the
-// memory of a long prefill: 4096 pairs of K3 take 220 MB.
+// waveRows is how many (row, expert) pairs suffice for a wave: the last expert may
+// exceed it by its rows. It bounds the memory of a long prefill: 4096 pairs of K3
+// take 220 MB.
 const waveRows = 4096
 
 // moeBuffers is the working memory of the LatentMoE layers of a pass.
@@ -57,12 +58,17 @@ type moeBuffers struct {
 	xs       []float32 // [pairs of the wave][Latent]
 	gate, up []float32 // [pairs of the wave][ExpertIntermediate]
 	ys       []float32 // [pairs of the wave][Latent]
-	experts  []Expert  // of the wave
-	jobs     []kernel.Job
-	shared   mlpBuffers
-	situ     situTask
-	gather   sumTask
-	first    [4]kernel.Job
+
+	feed    Feed
+	want    []Want   // experts of the layer, the most wanted first
+	take    []int    // indices into want: the experts of the wave
+	experts []Expert // their matrices
+
+	jobs   []kernel.Job
+	shared mlpBuffers
+	situ   situTask
+	gather sumTask
+	first  [4]kernel.Job
 }
 
 func (b *moeBuffers) init(r *Runner) {
@@ -70,6 +76,7 @@ func (b *moeBuffers) init(r *Runner) {
 	b.shared.init(r)
 	b.situ.r = r
 	b.gather.b = b
+	b.feed = r.m.experts.NewFeed()
 }
 
 // run writes the feed-forward of every row of r.x to r.u.
@@ -84,21 +91,59 @@ func (b *moeBuffers) run(ctx context.Context, w *moeWeights, layer int) error {
 		b.shared.gateJob(w.shared, r.x),
 		b.shared.upJob(w.shared, r.x),
 	}
-	r.pool.MatMuls(b.first[:])
-	b.route(w, layer)
-	if err := b.routed(ctx, layer); err != nil {
-		return err
+	defer b.feed.End()
+	if b.feed.Streams() {
+		// The router alone, so that the reads are on their way as early as can be;
+		// what does not need them runs meanwhile.
+		r.pool.MatMuls(b.first[:1])
+		if err := b.choose(ctx, w, layer); err != nil {
+			return err
+		}
+		r.pool.MatMuls(b.first[1:])
+		b.shared.finish(w.shared, r.u)
+		if err := b.routed(ctx); err != nil {
+			return err
+		}
+	} else {
+		// Nothing to wait for: one parallel region instead of two.
+		r.pool.MatMuls(b.first[:])
+		if err := b.choose(ctx, w, layer); err != nil {
+			return err
+		}
+		if err := b.routed(ctx); err != nil {
+			return err
+		}
+		b.shared.finish(w.shared, r.u)
 	}
 	b.sum = sized(b.sum, n*c.Latent)
 	b.back = sized(b.back, n*c.Hidden)
 	b.gather.norm = w.norm
 	r.pool.Do(&b.gather, n, rowGrain(c.Latent*c.TopK))
 	r.pool.MatMul(b.back, &w.up, b.sum, n)
-	b.shared.finish(w.shared, r.u)
 	// The routed part comes first in the sum, as in the specification's step 8.
 	r.pool.Add(b.back, r.u)
 	copy(r.u, b.back)
 	return nil
+}
+
+// choose routes all rows and asks for the experts.
+func (b *moeBuffers) choose(ctx context.Context, w *moeWeights, layer int) error {
+	b.route(w, layer)
+	b.group()
+	c := b.r.m.cfg
+	b.want = b.want[:0]
+	if b.r.n == 1 {
+		for _, e := range b.ids {
+			b.want = append(b.want, Want{e, 1}) // the router's order
+		}
+	} else {
+		for e := range c.Experts {
+			if n := b.start[e+1] - b.start[e]; n > 0 {
+				b.want = append(b.want, Want{int32(e), int32(n)})
+			}
+		}
+	}
+	return b.feed.Begin(ctx, layer, b.want)
 }
 
 // route chooses the experts of every row and their weights: the choice uses score
@@ -133,35 +178,48 @@ func (b *moeBuffers) route(w *moeWeights, layer int) {
 	}
 }
 
-// routed runs the chosen experts, each once over all its rows, and leaves the
-// results in their slots (steps 4 and 5).
-func (b *moeBuffers) routed(ctx context.Context, layer int) error {
-	c := b.r.m.cfg
-	b.group()
-	b.slot = sized(b.slot, len(b.pairs)*c.Latent)
-	for e := 0; e < c.Experts; {
-		// A wave: experts while their rows fit, at least one.
-		from := e
-		b.experts = b.experts[:0]
-		for ; e < c.Experts; e++ {
-			if b.start[e] == b.start[e+1] {
-				continue
+// routed runs the chosen experts, each once over all its rows and as it comes,
+// and leaves the results in their slots (steps 4 and 5).
+func (b *moeBuffers) routed(ctx context.Context) error {
+	b.slot = sized(b.slot, len(b.pairs)*b.r.m.cfg.Latent)
+	for left := len(b.want); left > 0; left -= len(b.take) {
+		if err := b.gatherWave(); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			if len(b.experts) > 0 && b.start[e+1]-b.start[from] > waveRows {
-				break
-			}
-			x, err := b.r.m.experts.Expert(ctx, layer, e)
-			if err != nil {
-				return fmt.Errorf("layer %d, expert %d: %w", layer, e, err)
-			}
-			b.experts = append(b.experts, x)
+			return err
 		}
-		if len(b.experts) > 0 {
-			b.wave(from, e)
+		b.wave()
+		for _, i := range b.take {
+			b.feed.Done(i)
 		}
 	}
 	return nil
 }
+
+// gatherWave takes what is in memory: at least one expert, and no more once their
+// rows suffice for a wave.
+func (b *moeBuffers) gatherWave() error {
+	b.take, b.experts = b.take[:0], b.experts[:0]
+	for rows := 0; rows < waveRows; {
+		i, x, ok, err := b.feed.Next(len(b.take) == 0)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		b.take, b.experts = append(b.take, i), append(b.experts, x)
+		rows += int(b.want[i].Rows)
+	}
+	if len(b.take) == 0 {
+		return errNoExpert
+	}
+	return nil
+}
+
+// errNoExpert is a mistake of a Feed.
+var errNoExpert = errors.New("an expert that was asked for did not come")
 
 // group sorts the pairs by expert; within an expert rows stay in order.
 func (b *moeBuffers) group() {
@@ -189,47 +247,51 @@ func (b *moeBuffers) group() {
 	b.start[0] = 0
 }
 
-// wave computes experts [from, to), whose weights are in b.experts.
-func (b *moeBuffers) wave(from, to int) {
+// wave computes the experts of b.take, whose weights are in b.experts.
+func (b *moeBuffers) wave() {
 	r, c := b.r, b.r.m.cfg
-	first := b.start[from]
-	pairs := b.pairs[first:b.start[to]]
-	b.xs = sized(b.xs, len(pairs)*c.Latent)
-	b.ys = sized(b.ys, len(pairs)*c.Latent)
-	b.gate = sized(b.gate, len(pairs)*c.ExpertIntermediate)
-	b.up = sized(b.up, len(pairs)*c.ExpertIntermediate)
-	for j, p := range pairs {
-		row := int(p) / c.TopK
-		copy(b.xs[j*c.Latent:(j+1)*c.Latent], b.z[row*c.Latent:])
+	n := 0
+	for _, i := range b.take {
+		n += int(b.want[i].Rows)
 	}
+	b.xs = sized(b.xs, n*c.Latent)
+	b.ys = sized(b.ys, n*c.Latent)
+	b.gate = sized(b.gate, n*c.ExpertIntermediate)
+	b.up = sized(b.up, n*c.ExpertIntermediate)
 	b.jobs = b.jobs[:0]
-	b.each(from, to, first, func(x *Expert, at, n int) {
+	b.each(func(x *Expert, at int, pairs []int32) {
+		for j, p := range pairs {
+			row := int(p) / c.TopK
+			copy(b.xs[(at+j)*c.Latent:(at+j+1)*c.Latent], b.z[row*c.Latent:])
+		}
 		in := b.xs[at*c.Latent:]
 		b.jobs = append(b.jobs,
-			kernel.Job{Y: b.gate[at*c.ExpertIntermediate:], W: &x.W1, X: in, N: n},
-			kernel.Job{Y: b.up[at*c.ExpertIntermediate:], W: &x.W3, X: in, N: n})
+			kernel.Job{Y: b.gate[at*c.ExpertIntermediate:], W: &x.W1, X: in, N: len(pairs)},
+			kernel.Job{Y: b.up[at*c.ExpertIntermediate:], W: &x.W3, X: in, N: len(pairs)})
 	})
 	r.pool.MatMuls(b.jobs)
 	b.situ.run(b.gate, b.up)
 	b.jobs = b.jobs[:0]
-	b.each(from, to, first, func(x *Expert, at, n int) {
-		b.jobs = append(b.jobs, kernel.Job{Y: b.ys[at*c.Latent:], W: &x.W2, X: b.gate[at*c.ExpertIntermediate:], N: n})
+	b.each(func(x *Expert, at int, pairs []int32) {
+		b.jobs = append(b.jobs, kernel.Job{Y: b.ys[at*c.Latent:], W: &x.W2, X: b.gate[at*c.ExpertIntermediate:], N: len(pairs)})
 	})
 	r.pool.MatMuls(b.jobs)
-	for j, p := range pairs {
-		copy(b.slot[int(p)*c.Latent:(int(p)+1)*c.Latent], b.ys[j*c.Latent:])
-	}
+	b.each(func(_ *Expert, at int, pairs []int32) {
+		for j, p := range pairs {
+			copy(b.slot[int(p)*c.Latent:(int(p)+1)*c.Latent], b.ys[(at+j)*c.Latent:])
+		}
+	})
 }
 
-// each visits the experts of a wave that have rows: where these begin in the wave
-// and how many they are.
-func (b *moeBuffers) each(from, to, first int, do func(x *Expert, at, n int)) {
-	i := 0
-	for e := from; e < to; e++ {
-		if n := b.start[e+1] - b.start[e]; n > 0 {
-			do(&b.experts[i], b.start[e]-first, n)
-			i++
-		}
+// each visits the experts of a wave: where their rows begin in the wave, and their
+// pairs.
+func (b *moeBuffers) each(do func(x *Expert, at int, pairs []int32)) {
+	at := 0
+	for k, i := range b.take {
+		e := b.want[i].Expert
+		pairs := b.pairs[b.start[e]:b.start[e+1]]
+		do(&b.experts[k], at, pairs)
+		at += len(pairs)
 	}
 }
 
