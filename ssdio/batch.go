@@ -42,9 +42,10 @@ type Result struct {
 	// had to be moved away from a stuck one: always use this one, and give this
 	// one back. Its content is undefined if Err is not nil.
 	Into Buffer
-	// Stuck says that a read may still write into Into at any time: it must be
-	// neither used nor given back. It happens only for fixed memory or without
-	// spare slots, always with an Err that wraps ErrStuck.
+	// Stuck says that a read may still write into Into at any time: until
+	// Set.Close has returned nil it must be neither used nor given back. It
+	// happens only for fixed memory or where the spare slots ran out, always
+	// with an Err that wraps ErrStuck.
 	Stuck bool
 	// Err is nil, or a *ReadError, or the context's error, or ErrClosed.
 	Err error

@@ -1,7 +1,9 @@
 package ssdio_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -86,6 +88,24 @@ func TestFaults(t *testing.T) {
 			arena := newArena(t, 5*ssdio.BlockSize+77, len(w.keys), 4)
 			synctest.Test(t, func(t *testing.T) { runFaults(t, w, arena, c.specs, c.want, c.check) })
 		})
+	}
+}
+
+// TestPartsBesideABadBlock: of a slice that begins and ends within blocks, the
+// good blocks beside a bad one count, so their bytes must be in place.
+func TestPartsBesideABadBlock(t *testing.T) {
+	const block = ssdio.BlockSize
+	for bad := range int64(4) {
+		w := makeWorld(t, worldOptions{objects: 1, size: 4 * block, place: copies(1)})
+		set := w.open(t, &ssdio.Options{Depth: 1, Slice: 4 * block}, fmt.Sprintf("fault=flip/count=1/at=%d-%d", bad*block+100, bad*block+101))
+		mem := make([]byte, 4*block-20)
+		r := set.Read(t.Context(), ssdio.Demand, []ssdio.Request{{Key: w.keys[0], From: 10, To: 4*block - 10, Into: ssdio.Fixed(mem)}}).Wait()[0]
+		if r.Err != nil || !bytes.Equal(mem, w.truth[w.keys[0]][10:4*block-10]) {
+			t.Errorf("block %d bad once: %v, first wrong byte at %d", bad, r.Err, firstDiff(mem, w.truth[w.keys[0]][10:4*block-10]))
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -16,9 +16,10 @@ type Verify struct {
 	Sample float64
 }
 
-// VerifyAll checks every block every time, VerifyFirst only the first time it
-// comes from a holder.
-func VerifyAll() Verify   { return Verify{First: true, Sample: 1} }
+// VerifyAll checks every block every time.
+func VerifyAll() Verify { return Verify{First: true, Sample: 1} }
+
+// VerifyFirst checks a block only the first time it comes from a holder.
 func VerifyFirst() Verify { return Verify{First: true} }
 
 // VerifySample checks the first time and then the given fraction.

@@ -308,6 +308,17 @@ func TestCeiling(t *testing.T) {
 			t.Errorf("rates %v: ceiling %v, want %v", c.rates, got, c.want)
 		}
 	}
+	var b Builder
+	rates := make([]float64, 32)
+	_ = b.Object(Key{}, 1000*BlockSize, nil)
+	for d := range rates {
+		rates[d] = float64(1 + d%3)
+		f, _ := b.File(d, "f", 1000*BlockSize)
+		_ = b.Hold(Holding{To: 1000 * BlockSize, File: f})
+	}
+	if got := b.Layout().Ceiling(rates); got < 60 || got > 63 { // the sum is 63
+		t.Errorf("32 drives: ceiling %v", got)
+	}
 }
 
 func TestNames(t *testing.T) {

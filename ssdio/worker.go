@@ -64,13 +64,12 @@ func (s *Set) fly(f *flight, w *workspace) error {
 	if !src.Direct() {
 		m.count.buffered.Add(int64(n))
 	}
-	if err := s.check(f, data, w.dice); err != nil {
-		return err
-	}
+	err = s.check(f, data, w.dice)
 	if len(place) != n {
+		// Also after a failed check: the blocks beside the bad one count.
 		f.copied += copy(place, data[skip:])
 	}
-	return nil
+	return err
 }
 
 // check compares blocks with their sums while they are in this processor's
