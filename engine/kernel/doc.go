@@ -27,6 +27,20 @@
 // bit (invariant 1 of the architecture): parallel work is split over outputs,
 // heads and rows, never over a sum.
 //
+// # Levels
+//
+// generic is the definition, in plain Go. avx2 (with FMA) and avx512 (F, BW, DQ,
+// VL) serve amd64, neon arm64; Select takes the best that the machine has, or the
+// one that DELTAFIN_KERNEL names. The build tag noasm leaves generic alone. The
+// assembly is written by the generator in _asm from one description of each
+// kernel; simd.go says in plain Go what each of its functions does. Before a level
+// is used it is compared with the definitions in a check of about two
+// milliseconds; a difference is an error, not a slower way.
+//
+// A product with one row or a few of x reads weights as they lie in the file and
+// unpacks them in registers. From six rows on, tiles of weights are unpacked to
+// float32 once and stay in the first cache while the rows of x pass.
+//
 // # Use
 //
 // Select returns a Table (the level), NewPool the workers that run it. A Pool's
@@ -35,4 +49,11 @@
 //
 // The package allocates only in NewPool and when a scratch buffer has to grow.
 // It has no global state and starts no goroutine outside a Pool.
+//
+// # Caveats
+//
+// Slices must not overlap, except where a comment allows it. A NaN is a NaN: which
+// of its bit patterns comes out is not part of the contract. The bits hold for the
+// usual modes of a processor (round to nearest, subnormals kept), which Go never
+// changes. An input with many subnormals is slow on some processors.
 package kernel

@@ -17,6 +17,7 @@ const (
 	Int8
 )
 
+// String is the name of the format in reports and errors.
 func (f Format) String() string {
 	switch f {
 	case F32:

@@ -67,6 +67,7 @@ type TaskPanic struct {
 	Stack []byte // the stack of the worker
 }
 
+// Error says what panicked and where.
 func (p *TaskPanic) Error() string {
 	return fmt.Sprintf("kernel: a task panicked: %v\n%s", p.Value, p.Stack)
 }
