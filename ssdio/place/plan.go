@@ -19,6 +19,9 @@ type Stripe struct{ From, To uint32 }
 // Share is the width of the stripe as a fraction of the object.
 func (s Stripe) Share() float64 { return float64(s.To-s.From) / whole }
 
+// Bounds are the ends of the stripe as fractions of the object.
+func (s Stripe) Bounds() (from, to float64) { return fraction(s.From), fraction(s.To) }
+
 // blocks are the bounds of the stripe in the i-th object of the model, which has
 // n blocks. A bound within a block is rounded up for some objects and down for
 // others, spread evenly, so that over all of them every share is exact; equal
