@@ -121,33 +121,48 @@ func (s *Set) failed(f *flight, now time.Duration) {
 		Key: r.key, Drive: m.Name, File: s.layout.files[f.hold.file].Name,
 		Offset: f.hold.at(lo), Length: r.obj.span(lo, hi), Err: f.err,
 	}
-	defer func() { s.later(func() { s.opt.Listener.ReadFailed(info) }) }()
-	if r.state != stateActive || r.err != nil {
-		return
-	}
 	f.tries++
+	for lo < hi && r.state == stateActive && r.err == nil {
+		if r.bit(r.landed, lo) {
+			lo++ // its hedge was faster
+			continue
+		}
+		end := lo + 1
+		for end < hi && !r.bit(r.landed, end) {
+			end++
+		}
+		info.Final = !s.again(f, lo, end, now)
+		lo = end
+	}
+	s.later(func() { s.opt.Listener.ReadFailed(info) })
+}
+
+// again puts blocks of a failed flight back into the plan. It says whether
+// there is somebody to ask; otherwise the request has failed.
+func (s *Set) again(f *flight, lo, hi int32, now time.Duration) bool {
+	m, r := f.on, f.req
 	if !f.again && !m.lost {
 		m.count.retries.Add(1)
 		r.addPieces([]piece{{
 			lo: lo, hi: hi, hold: s.holdIndex(r, f.hold), tries: f.tries, avoid: f.avoid,
 			again: true, target: f.target, hedge: f.hedge,
 		}})
-		return
+		return true
 	}
 	ps, ok := s.plan(r, lo, hi, f.avoid|m.bit, now)
 	if !ok {
 		if r.underway(lo, hi, f) {
-			return // a hedge or the read that it hedged is still out
+			return true // a hedge or the read that it hedged is still out
 		}
-		info.Final = true
 		s.fail(r, s.noHolder(r, lo, hi, f.tries, f))
-		return
+		return false
 	}
 	for i := range ps {
 		ps[i].tries, ps[i].target, ps[i].hedge = f.tries, f.target, f.hedge
 		s.drives[r.owner(&ps[i])].count.retries.Add(1)
 	}
 	r.addPieces(ps)
+	return true
 }
 
 func (s *Set) holdIndex(r *request, h *holding) int32 {
@@ -192,8 +207,9 @@ func (s *Set) deliver(r *request, to int) {
 		return
 	}
 	// Blocks that landed in the other place are fetched from there, outside the
-	// lock. No read writes to them: a block that landed in one place is still
-	// in flight at most to the other. Meanwhile neither slot may be given away.
+	// lock. No read writes to them: for each block there is at most one flight
+	// to each place, and what has landed is not asked for again. Meanwhile
+	// neither slot may be given away.
 	r.fly[0]++
 	r.fly[1]++
 	s.later(func() {

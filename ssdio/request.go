@@ -156,6 +156,30 @@ func (r *request) trimHedges() {
 	r.refresh()
 }
 
+// hedging says whether some block of [lo,hi) is on its way to the spare slot, or
+// has landed there.
+func (r *request) hedging(lo, hi int32) bool {
+	for b := lo; b < hi; b++ {
+		if r.bit(r.moved, b) {
+			return true
+		}
+	}
+	overlaps := func(l, h int32) bool { return l < hi && h > lo }
+	for i := range r.pieces {
+		if p := &r.pieces[i]; p.hedge && overlaps(p.lo, p.hi) {
+			return true
+		}
+	}
+	for _, m := range r.set.drives {
+		for _, f := range m.flights {
+			if f.req == r && f.hedge && overlaps(f.lo, f.hi) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // underway says whether every block of [lo,hi) has landed, is in flight or
 // stands in the plan, besides one flight.
 func (r *request) underway(lo, hi int32, besides *flight) bool {

@@ -91,8 +91,8 @@ func (s *Set) hedge(f *flight, now time.Duration) {
 	}
 	n := f.bytes()
 	ps, ok := s.plan(r, f.lo, f.hi, f.avoid|f.on.bit, now)
-	if !ok {
-		return // nobody else has it
+	if !ok || r.hedging(f.lo, f.hi) {
+		return // nobody else has it, or a hedge of an earlier try is out
 	}
 	budget := hedgeStart + int64(s.opt.HedgeShare*float64(s.read))
 	if (!f.on.lost && s.hedged+n > budget) || !r.takeSpare() {
