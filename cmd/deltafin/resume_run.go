@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"deltafin/engine"
@@ -35,7 +36,7 @@ type runFlags struct {
 func (f *runFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.snapshots, "snapshots", "", "folder for snapshots (default: in the state folder, see deltafin paths)")
-	fl.StringVar(&f.budget, "snapshot-budget", "20G", "most bytes that all snapshots together may take")
+	fl.StringVar(&f.budget, "snapshot-budget", "", "most bytes that all snapshots together may take (default: "+sizeText(threads.DefaultBudget)+")")
 	fl.BoolVar(&f.otherModel, "other-model", false, "go on although the thread was made with another model; it is read again from the start")
 	_ = c.MarkFlagDirname("snapshots")
 }
@@ -46,11 +47,15 @@ func (f *runFlags) newRunner(store *session.Store, e *engine.Engine) (*threads.R
 	if err != nil {
 		return nil, err
 	}
-	budget, err := parseBytes(f.budget)
-	if err != nil || budget == 0 {
-		return nil, usage("--snapshot-budget %q: give a size above zero such as 500M or 20G", f.budget)
+	opt := threads.Options{Snapshots: dir}
+	if f.budget != "" {
+		n, err := humanize.ParseBytes(f.budget)
+		if err != nil || n == 0 || n > 1<<60 {
+			return nil, usage("--snapshot-budget %q: give a size above zero such as 500MB or 20GB", f.budget)
+		}
+		opt.Budget = int64(n)
 	}
-	return threads.New(store, e, threads.Options{Snapshots: dir, Budget: budget})
+	return threads.New(store, e, opt)
 }
 
 // A brake pauses a run: on Ctrl+C, on SIGTERM, when the time is up, or when
@@ -127,7 +132,7 @@ func (t *threadAnswer) listener() threads.Listener {
 			if s.Kind == threads.StageSave {
 				verb = "writing"
 			}
-			t.status.set("%s the snapshot of %d tokens, %s", verb, s.Tokens, bytesText(s.Bytes))
+			t.status.set("%s the snapshot of %d tokens, %s", verb, s.Tokens, sizeText(s.Bytes))
 		},
 		Notice: func(n threads.Notice) {
 			if n.Kind != threads.NoticePaused && n.Kind != threads.NoticeError { // these are said at the end
@@ -226,6 +231,9 @@ func resultOf(res threads.Result, ids []int) engine.Result {
 	t := res.Timing
 	return engine.Result{Tokens: ids, Finish: finish(res.Stop), Reused: t.Reused, Prefilled: t.Prefill, PrefillTime: t.PrefillT, DecodeTime: t.DecodeT}
 }
+
+// sizeText prints bytes in the units that drives are sold in.
+func sizeText(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 
 // workingFolder is noted with a new thread; not knowing it is no error.
 func workingFolder() string {

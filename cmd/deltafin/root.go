@@ -55,6 +55,7 @@ func newRoot(s streams) *cobra.Command {
 ordinary computer. Without a model it uses the demonstration model inside the
 program: the same architecture, very small, a toy.`,
 		Example: `  deltafin ask "What is Deltafin?"
+  deltafin ask --new "Compare three ways to store heat."
   deltafin ask --model /models/Kimi-K3 "Why is the sky blue?" < notes.txt
   deltafin inspect --model /models/Kimi-K3`,
 		SilenceErrors: true,
@@ -65,8 +66,9 @@ program: the same architecture, very small, a toy.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
-	root.AddCommand(newResume(s))
-	root.AddCommand(newAsk(s), newLogits(s), newTokenize(s), newInspect(s), newMan())
+	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
+		newSearch(s), newQueue(s), newGC(s), newPaths(s))
+	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMan())
 	return root
 }
 

@@ -53,11 +53,11 @@ func snapshotDir(flag string) (string, error) {
 // withThread runs f with the threads and the one that an argument names. Only a
 // command that changes something opens them for writing.
 func withThread(c *cobra.Command, arg string, write bool, f func(*session.Store, session.ID) error) error {
-	s, err := openThreads, error(nil)
-	if !write {
-		s = readThreads
+	open := readThreads
+	if write {
+		open = openThreads
 	}
-	store, err := s(c.Context())
+	store, err := open(c.Context())
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ type QueueOptions struct {
 	Pause <-chan struct{}
 	// OtherModel is Request.OtherModel for every answer.
 	OtherModel bool
-	// Start is called before every answer and returns who listens to it. Question
+	// Start is called before every answer and returns who listens to it. question
 	// is empty for an answer that goes on.
-	Start func(thread session.ID, question string) Listener
+	Start func(thread session.ID, set session.Settings, question string) Listener
 	// Done is called after every answer. An error is of this question alone: the
 	// queue goes on with the next one.
 	Done func(Result, error)
@@ -142,16 +142,16 @@ func (q *queueRun) take(ctx context.Context, item *session.QueueItem) error {
 	if set == (session.Settings{}) {
 		set = q.r.Defaults()
 	}
-	return q.answer(ctx, w, item.Text, func(l Listener) (Result, error) {
+	return q.answer(ctx, w, set, item.Text, func(l Listener) (Result, error) {
 		return q.r.Answer(ctx, w, How{Settings: set}, *q.req(), l)
 	})
 }
 
 // answer runs one answer and closes the writer.
-func (q *queueRun) answer(ctx context.Context, w *session.Writer, question string, run func(Listener) (Result, error)) error {
+func (q *queueRun) answer(ctx context.Context, w *session.Writer, set session.Settings, question string, run func(Listener) (Result, error)) error {
 	var l Listener
 	if q.opt.Start != nil {
-		l = q.opt.Start(w.Thread(), question)
+		l = q.opt.Start(w.Thread(), set, question)
 	}
 	res, err := run(l)
 	if err != nil && res.Turn == 0 {
@@ -210,7 +210,7 @@ func (q *queueRun) unfinished(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = q.answer(ctx, w, "", func(l Listener) (Result, error) { return q.r.Continue(ctx, w, 0, *q.req(), l) })
+		err = q.answer(ctx, w, info.Settings, "", func(l Listener) (Result, error) { return q.r.Continue(ctx, w, 0, *q.req(), l) })
 		if err != nil || q.res.Paused {
 			return err
 		}

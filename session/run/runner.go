@@ -38,7 +38,7 @@ type Options struct {
 // budget holds a good dozen threads. Reading 512 tokens takes minutes there,
 // keeping them half a second.
 const (
-	DefaultBudget      = 20 << 30
+	DefaultBudget      = 20e9
 	DefaultInterval    = 10 * time.Minute
 	DefaultLongPrefill = 512
 )
