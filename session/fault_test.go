@@ -410,6 +410,9 @@ func TestADamagedTurnIsNamed(t *testing.T) {
 
 func TestOddFolderNames(t *testing.T) {
 	for _, name := range []string{"with space", "q?mark#hash", "per%41cent", "ünï/cödé", "a&b=c;d", "'quote'"} {
+		if filepath.Separator == '\\' && strings.ContainsAny(name, "?") {
+			continue // not a name there
+		}
 		dir := filepath.Join(t.TempDir(), filepath.FromSlash(name))
 		s := reopen(t, dir, nil)
 		must[ThreadInfo](t)(s.Create(t.Context(), "x", ""))

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"sync"
+	"time"
 )
 
 // A lockFile gives out one exclusive lock per thread, between processes and
@@ -37,6 +40,30 @@ func (l *lockFile) acquire(key int64) (bool, error) {
 		l.held[key] = true
 	}
 	return ok, err
+}
+
+// openingKey is the lock of those who open the store. No thread has it: keys
+// begin with 1.
+const openingKey = 0
+
+// wait takes a lock, trying until it is free.
+func (l *lockFile) wait(ctx context.Context, key int64) error {
+	retry := time.NewTicker(5 * time.Millisecond)
+	defer retry.Stop()
+	late := time.NewTimer(busyTimeout)
+	defer late.Stop()
+	for {
+		if ok, err := l.acquire(key); ok || err != nil {
+			return err
+		}
+		select {
+		case <-retry.C:
+		case <-late.C:
+			return fmt.Errorf("%w: another process has been opening it for %v", ErrBusy, busyTimeout)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // release gives the lock of a thread back.

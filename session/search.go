@@ -181,13 +181,6 @@ func (q *searching) enough(looked int) error {
 	return nil
 }
 
-func stopped(err error) error {
-	if err == errStop {
-		return nil
-	}
-	return err
-}
-
 // consider adds a turn to the hits if its text fits. Words were found by the
 // index, or must all be found here when strict is set.
 func (q *searching) consider(st *sqlite3.Stmt, turn int64, text, reasoning string, strict bool) {

@@ -62,9 +62,8 @@ type Store struct {
 	closing sync.Once
 	closed  chan struct{}
 
-	mu sync.Mutex // guards below
-	// open answers, for search and for Close
-	answers map[int64]*Answer
+	mu      sync.Mutex        // guards below
+	answers map[int64]*Answer // open ones by turn, so that Close can save what they hold
 }
 
 // Open opens the thread database in the folder dir, creating both as needed.
@@ -111,6 +110,16 @@ func (s *Store) open(ctx context.Context, dir string) error {
 		return dirError(dir, err)
 	}
 	s.locks = locks
+	// One at a time: of two that make a fresh file a write-ahead one, the
+	// database fails one at once instead of letting it wait.
+	if err := locks.wait(ctx, openingKey); err != nil {
+		return err
+	}
+	return errors.Join(s.openFile(ctx), locks.release(openingKey))
+}
+
+// openFile opens the database and brings it to the present format.
+func (s *Store) openFile(ctx context.Context) error {
 	s.uri = s.makeURI("")
 	c, err := connect(s.uri, false)
 	if err != nil {

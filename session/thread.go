@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -96,10 +97,9 @@ func settingsKey(c *conn, set Settings) (int64, error) {
 
 // ListOptions select threads. The zero value lists all that are not trashed.
 type ListOptions struct {
-	Limit   int  // 0 means all
-	Trashed bool // those in the trash instead
-	Title   string
-	// Title keeps only threads whose title contains it, without regard to case.
+	Limit   int    // 0 means all
+	Trashed bool   // those in the trash instead
+	Title   string // only threads whose title contains it, whatever the case
 }
 
 // List returns threads, the one changed last first.
@@ -107,7 +107,7 @@ func (s *Store) List(ctx context.Context, opt ListOptions) ([]ThreadInfo, error)
 	var out []ThreadInfo
 	want := foldCase(opt.Title)
 	err := s.view(ctx, "listing the threads", func(c *conn) error {
-		err := c.each(`SELECT `+infoColumns+` FROM thread WHERE trashed=? ORDER BY touch DESC`, []any{opt.Trashed},
+		return stopped(c.each(`SELECT `+infoColumns+` FROM thread WHERE trashed=? ORDER BY touch DESC`, []any{opt.Trashed},
 			func(st *sqlite3.Stmt) error {
 				t, err := scanInfo(st)
 				if err != nil {
@@ -120,17 +120,20 @@ func (s *Store) List(ctx context.Context, opt ListOptions) ([]ThreadInfo, error)
 					return errStop
 				}
 				return nil
-			})
-		if err == errStop {
-			err = nil
-		}
-		return err
+			}))
 	})
 	return out, err
 }
 
-// errStop ends an iteration early without an error.
-var errStop = fmt.Errorf("stop")
+// stopped is err unless that only ended an iteration early.
+func stopped(err error) error {
+	if err == errStop {
+		return nil
+	}
+	return err
+}
+
+var errStop = errors.New("stop")
 
 // Info returns a thread without its text.
 func (s *Store) Info(ctx context.Context, id ID) (ThreadInfo, error) {
