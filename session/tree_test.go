@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -103,6 +105,7 @@ type model struct {
 
 type modelTurn struct {
 	parent ID
+	role   Role
 	text   string
 	status Status
 	tokens int
@@ -119,169 +122,220 @@ func (m *model) children(id ID) (n int) {
 	return n
 }
 
+// A walk does random operations on a store and on the model.
+type walk struct {
+	t      *testing.T
+	dir    string
+	s      *Store
+	w      *Writer
+	thread ID
+	m      *model
+	r      *rand.Rand
+	step   int
+	seed   uint64
+}
+
+func (x *walk) open() {
+	var err error
+	x.s = reopen(x.t, x.dir, nil)
+	if x.thread == 0 {
+		x.thread = must[ThreadInfo](x.t)(x.s.Create(x.t.Context(), "", "")).ID
+	}
+	x.w, err = x.s.Lock(x.t.Context(), x.thread)
+	check(x.t, err)
+	if x.w.Recovered() != nil {
+		x.t.Fatalf("step %d: %v", x.step, x.w.Recovered())
+	}
+}
+
+func (x *walk) close() {
+	check(x.t, x.w.Close())
+	check(x.t, x.s.Close())
+}
+
+func (x *walk) load() *Thread {
+	return must[*Thread](x.t)(x.s.Load(x.t.Context(), x.thread, LoadOptions{Bodies: true}))
+}
+
+// anyTurn picks a turn that fits, zero if none does. Maps are walked in no
+// order, so the choice is made from sorted keys: the run must repeat.
+func (x *walk) anyTurn(fits func(ID, *modelTurn) bool) ID {
+	var ids []ID
+	for id, turn := range x.m.turns {
+		if fits(id, turn) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	// Ids are random, the texts are not: order by what repeats.
+	slices.SortFunc(ids, func(a, b ID) int {
+		return cmp.Or(cmp.Compare(x.m.turns[a].text, x.m.turns[b].text), cmp.Compare(a, b))
+	})
+	return ids[x.r.IntN(len(ids))]
+}
+
+func (x *walk) anyBranch() (string, *modelBranch) {
+	names := slices.Sorted(maps.Keys(x.m.branches))
+	name := names[x.r.IntN(len(names))]
+	return name, x.m.branches[name]
+}
+
+func (x *walk) pausedAt(id ID) bool {
+	turn := x.m.turns[id]
+	return turn != nil && turn.status == Paused
+}
+
+// write adds a few tokens to an answer and ends it somehow.
+func (x *walk) write(a *Answer, turn *modelTurn) {
+	for range 1 + x.r.IntN(4) {
+		piece := fmt.Sprint("t", x.r.IntN(100), " ")
+		must[int](x.t)(a.Append(x.t.Context(), Token{ID: int32(x.r.IntN(1000)), Channel: InAnswer, Text: piece}))
+		turn.text += piece
+		turn.tokens++
+	}
+	turn.status = []Status{Done, Paused, Interrupted, Failed}[x.r.IntN(4)]
+	check(x.t, a.Finish(x.t.Context(), Outcome{Status: turn.status}))
+}
+
+func (x *walk) ask() {
+	name, b := x.anyBranch()
+	text := fmt.Sprint("question ", x.step)
+	id := must[ID](x.t)(x.w.Append(x.t.Context(), name, NewTurn{Role: User, Text: text}))
+	if x.pausedAt(b.leaf) {
+		x.m.turns[b.leaf].status = Interrupted
+	}
+	x.m.turns[id] = &modelTurn{parent: b.leaf, role: User, text: text, status: Done}
+	*b, x.m.used = modelBranch{id, id}, name
+}
+
+func (x *walk) answer() {
+	name, b := x.anyBranch()
+	x.seed++
+	a, err := x.w.Begin(x.t.Context(), AnswerOptions{Branch: name, Seed: x.seed})
+	if x.pausedAt(b.leaf) {
+		if !errors.Is(err, ErrInvalid) {
+			x.t.Fatalf("an answer after a paused one: %v", err)
+		}
+		return
+	}
+	check(x.t, err)
+	turn := &modelTurn{parent: b.leaf, role: Assistant}
+	x.m.turns[a.Turn()] = turn
+	x.write(a, turn)
+	*b, x.m.used = modelBranch{a.Turn(), a.Turn()}, name
+}
+
+func (x *walk) goOn() {
+	id := x.anyTurn(func(id ID, turn *modelTurn) bool { return turn.role == Assistant && x.m.children(id) == 0 })
+	if id != 0 {
+		x.write(must[*Answer](x.t)(x.w.Continue(x.t.Context(), id, AnswerOptions{Seed: x.seed})), x.m.turns[id])
+	}
+}
+
+func (x *walk) fork() {
+	id := x.anyTurn(func(ID, *modelTurn) bool { return true })
+	if id == 0 {
+		return
+	}
+	keep, name := -1, fmt.Sprint("b", x.step)
+	turn := x.m.turns[id]
+	if turn.tokens > 0 && x.r.IntN(2) == 0 {
+		keep = x.r.IntN(turn.tokens)
+	}
+	must[string](x.t)(x.s.Fork(x.t.Context(), x.thread, id, keep, name))
+	if keep >= 0 {
+		id = must[Branch](x.t)(x.load().FindBranch(name)).Leaf
+		text := strings.Join(strings.SplitAfter(turn.text, " ")[:keep], "")
+		x.m.turns[id] = &modelTurn{parent: turn.parent, role: Assistant, text: text, status: Paused, tokens: keep}
+	}
+	x.m.branches[name], x.m.used = &modelBranch{id, id}, name
+}
+
+// change edits a question or regenerates an answer.
+func (x *walk) change() {
+	id := x.anyTurn(func(_ ID, turn *modelTurn) bool { return turn.role == User || !x.pausedAt(turn.parent) })
+	if id == 0 {
+		return
+	}
+	old, name := x.m.turns[id], fmt.Sprint("b", x.step)
+	turn := &modelTurn{parent: old.parent, role: old.role, status: Done}
+	if old.role == Assistant {
+		x.seed++
+		a := must[*Answer](x.t)(x.w.Regenerate(x.t.Context(), id, AnswerOptions{Seed: x.seed, Branch: name}))
+		x.write(a, turn)
+		id = a.Turn()
+	} else {
+		var err error
+		turn.text = fmt.Sprint("edited ", x.step)
+		_, id, err = x.w.Edit(x.t.Context(), id, NewTurn{Role: User, Text: turn.text}, name)
+		check(x.t, err)
+	}
+	x.m.turns[id] = turn
+	x.m.branches[name], x.m.used = &modelBranch{id, id}, name
+}
+
+func (x *walk) undo() {
+	name, b := x.anyBranch()
+	got, err := x.w.Undo(x.t.Context(), name)
+	if b.leaf == 0 {
+		if !errors.Is(err, ErrInvalid) {
+			x.t.Fatalf("undo on an empty branch: %v", err)
+		}
+		return
+	}
+	check(x.t, err)
+	b.leaf, x.m.used = x.m.turns[b.leaf].parent, name
+	if got != b.leaf {
+		x.t.Fatalf("undo gave %s, want %s", got, b.leaf)
+	}
+}
+
+func (x *walk) redo() {
+	name, b := x.anyBranch()
+	next := b.tip
+	for next != b.leaf && x.m.turns[next].parent != b.leaf {
+		next = x.m.turns[next].parent
+	}
+	got, err := x.w.Redo(x.t.Context(), name)
+	if next == b.leaf {
+		if !errors.Is(err, ErrInvalid) {
+			x.t.Fatalf("redo with nothing undone: %v", err)
+		}
+		return
+	}
+	check(x.t, err)
+	b.leaf, x.m.used = next, name
+	if got != next {
+		x.t.Fatalf("redo gave %s, want %s", got, next)
+	}
+}
+
 // TestTreeFollowsTheModel runs random operations on the store and on the model
 // and compares all of both, closing and opening the store now and then.
 func TestTreeFollowsTheModel(t *testing.T) {
-	dir := t.TempDir()
-	s := reopen(t, dir, nil)
-	ctx := t.Context()
-	info := must[ThreadInfo](t)(s.Create(ctx, "", ""))
-	w := must[*Writer](t)(s.Lock(ctx, info.ID))
-	m := &model{turns: map[ID]*modelTurn{}, branches: map[string]*modelBranch{MainBranch: {}}, used: MainBranch}
-	r := rand.New(rand.NewPCG(7, 9))
-
-	anyTurn := func(ok func(*modelTurn) bool) ID {
-		var ids []ID
-		for id, turn := range m.turns {
-			if ok(turn) {
-				ids = append(ids, id)
-			}
-		}
-		if len(ids) == 0 {
-			return 0
-		}
-		slices.Sort(ids) // maps are walked in no order; the run must repeat
-		return ids[r.IntN(len(ids))]
+	x := &walk{
+		t: t, dir: t.TempDir(), r: rand.New(rand.NewPCG(7, 9)),
+		m: &model{turns: map[ID]*modelTurn{}, branches: map[string]*modelBranch{MainBranch: {}}, used: MainBranch},
 	}
-	anyBranch := func() string {
-		names := make([]string, 0, len(m.branches))
-		for name := range m.branches {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return names[r.IntN(len(names))]
-	}
-	isAnswer := func(x *modelTurn) bool { return x.tokens > 0 }
-	seed := uint64(0)
-	write := func(a *Answer, turn *modelTurn) {
-		for range 1 + r.IntN(4) {
-			piece := fmt.Sprint("t", r.IntN(100), " ")
-			must[int](t)(a.Append(ctx, Token{ID: int32(r.IntN(1000)), Channel: InAnswer, Text: piece}))
-			turn.text += piece
-			turn.tokens++
-		}
-		turn.status = []Status{Done, Paused, Interrupted, Failed}[r.IntN(4)]
-		check(t, a.Finish(ctx, Outcome{Status: turn.status}))
-	}
+	x.open()
+	ops := []func(){x.ask, x.ask, x.answer, x.answer, x.goOn, x.fork, x.change, x.undo, x.redo}
 	steps := 250
 	if *many {
-		steps = 10000
+		steps = 3000
 	}
-	for step := range steps {
-		name := anyBranch()
-		b := m.branches[name]
-		fresh := fmt.Sprint("b", step)
-		switch r.IntN(9) {
-		case 0, 1: // ask
-			text := fmt.Sprint("question ", step)
-			id := must[ID](t)(w.Append(ctx, name, NewTurn{Role: User, Text: text}))
-			if leaf := m.turns[b.leaf]; leaf != nil && leaf.status == Paused {
-				leaf.status = Interrupted
-			}
-			m.turns[id] = &modelTurn{parent: b.leaf, text: text, status: Done}
-			*b, m.used = modelBranch{id, id}, name
-		case 2, 3: // answer
-			if leaf := m.turns[b.leaf]; leaf != nil && leaf.status == Paused {
-				continue
-			}
-			seed++
-			a := must[*Answer](t)(w.Begin(ctx, AnswerOptions{Branch: name, Seed: seed}))
-			turn := &modelTurn{parent: b.leaf}
-			m.turns[a.Turn()] = turn
-			write(a, turn)
-			*b, m.used = modelBranch{a.Turn(), a.Turn()}, name
-		case 4: // continue
-			id := anyTurn(isAnswer)
-			if id == 0 || m.children(id) > 0 {
-				continue
-			}
-			write(must[*Answer](t)(w.Continue(ctx, id, AnswerOptions{Seed: seed})), m.turns[id])
-		case 5: // fork, also inside
-			id := anyTurn(func(*modelTurn) bool { return true })
-			if id == 0 {
-				continue
-			}
-			keep := -1
-			if turn := m.turns[id]; turn.tokens > 0 && r.IntN(2) == 0 {
-				keep = r.IntN(turn.tokens)
-			}
-			must[string](t)(s.Fork(ctx, info.ID, id, keep, fresh))
-			m.used = fresh
-			m.branches[fresh] = &modelBranch{id, id}
-			if keep >= 0 {
-				th := must[*Thread](t)(s.Load(ctx, info.ID, LoadOptions{}))
-				leaf := must[Branch](t)(th.FindBranch(fresh)).Leaf
-				text := strings.Join(strings.SplitAfter(m.turns[id].text, " ")[:keep], "")
-				m.turns[leaf] = &modelTurn{parent: m.turns[id].parent, text: text, status: Paused, tokens: keep}
-				m.branches[fresh] = &modelBranch{leaf, leaf}
-			}
-		case 6: // edit or regenerate
-			id := anyTurn(func(*modelTurn) bool { return true })
-			if id == 0 {
-				continue
-			}
-			turn := &modelTurn{parent: m.turns[id].parent, status: Done, text: fmt.Sprint("edited ", step)}
-			var added ID
-			if isAnswer(m.turns[id]) {
-				if p := m.turns[turn.parent]; p != nil && p.status == Paused {
-					continue
-				}
-				turn.text = ""
-				seed++
-				a := must[*Answer](t)(w.Regenerate(ctx, id, AnswerOptions{Seed: seed, Branch: fresh}))
-				write(a, turn)
-				added = a.Turn()
-			} else if th := must[*Thread](t)(s.Load(ctx, info.ID, LoadOptions{})); th.Turn(id).Role == User {
-				var err error
-				_, added, err = w.Edit(ctx, id, NewTurn{Role: User, Text: turn.text}, fresh)
-				check(t, err)
-			} else {
-				continue // an answer cut to nothing
-			}
-			m.turns[added] = turn
-			m.branches[fresh], m.used = &modelBranch{added, added}, fresh
-		case 7: // undo
-			if b.leaf == 0 {
-				if _, err := w.Undo(ctx, name); !errors.Is(err, ErrInvalid) {
-					t.Fatalf("undo on an empty branch: %v", err)
-				}
-				continue
-			}
-			got := must[ID](t)(w.Undo(ctx, name))
-			b.leaf, m.used = m.turns[b.leaf].parent, name
-			if got != b.leaf {
-				t.Fatalf("undo gave %s, want %s", got, b.leaf)
-			}
-		case 8: // redo
-			next := b.tip
-			for next != b.leaf && m.turns[next].parent != b.leaf {
-				next = m.turns[next].parent
-			}
-			if next == b.leaf {
-				if _, err := w.Redo(ctx, name); !errors.Is(err, ErrInvalid) {
-					t.Fatalf("redo with nothing undone: %v", err)
-				}
-				continue
-			}
-			if got := must[ID](t)(w.Redo(ctx, name)); got != next {
-				t.Fatalf("redo gave %s, want %s", got, next)
-			}
-			b.leaf, m.used = next, name
-		}
-		if step%25 == 24 {
-			check(t, w.Close())
-			check(t, s.Close())
-			s = reopen(t, dir, nil)
-			w = must[*Writer](t)(s.Lock(ctx, info.ID))
-			if w.Recovered() != nil {
-				t.Fatalf("step %d: %v", step, w.Recovered())
-			}
-			m.compare(t, must[*Thread](t)(s.Load(ctx, info.ID, LoadOptions{Bodies: true})))
+	for x.step = range steps {
+		ops[x.r.IntN(len(ops))]()
+		if x.step%25 == 24 {
+			x.close()
+			x.open()
+			x.m.compare(t, x.load())
 		}
 	}
-	m.compare(t, must[*Thread](t)(s.Load(ctx, info.ID, LoadOptions{Bodies: true})))
-	sound(t, s)
-	check(t, w.Close())
+	x.m.compare(t, x.load())
+	sound(t, x.s)
+	x.close()
 }
 
 func (m *model) compare(t *testing.T, th *Thread) {

@@ -131,7 +131,11 @@ func (j *job) token(ctx context.Context, t engine.Token) error {
 	}
 	// The token exists: that the caller gives up must not lose it.
 	ctx = context.WithoutCancel(ctx)
-	j.pub.add(Token{Token: tok, Index: len(j.have) + t.Index, Position: t.Position, Stop: t.Stop, Elapsed: t.Elapsed})
+	index := len(j.have) + t.Index
+	if j.r.picked != nil {
+		j.r.picked(index)
+	}
+	j.pub.add(Token{Token: tok, Index: index, Position: t.Position, Stop: t.Stop, Elapsed: t.Elapsed})
 	if _, err := j.a.Append(ctx, tok); err != nil {
 		return err
 	}

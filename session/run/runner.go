@@ -77,6 +77,9 @@ type Runner struct {
 	markers chat.Markers
 	opt     Options
 
+	// picked, set by tests, hears of a token before the journal does.
+	picked func(index int)
+
 	turn chan struct{} // holds one value while no answer is under way; guards below
 	seq  *engine.Sequence
 	cost time.Duration // what seq cost to compute
