@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ type Engine struct {
 	runner  *k3.Runner
 	info    Info
 	stop    []int
+	stream  *stream // nil: experts are mapped
 
 	turn   chan struct{} // holds one token while nobody generates
 	closed atomic.Bool
@@ -44,6 +46,8 @@ type Info struct {
 	Arithmetic  string             // kernel.Arithmetic: results are the same wherever this is the same
 	Threads     int                // workers
 	PrefillRows int                // tokens per prefill pass
+	Streams     bool               // experts are read from drives
+	Slots       int                // experts that the cache has room for, those in flight included; 0: mapped
 	Config      *checkpoint.Config // the model's numbers; read only
 }
 
@@ -86,13 +90,23 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, ck: ck, model: model, tok: tok, markers: markers, turn: make(chan struct{}, 1)}
+	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, turn: make(chan struct{}, 1)}
+	if o.ExpertCache > 0 {
+		if e.stream, err = openStream(ck, o); err != nil {
+			return nil, err
+		}
+		model = model.WithExperts(e.stream)
+	}
+	e.model = model
 	e.pool = kernel.NewPool(table, o.Threads)
 	e.runner = model.NewRunner(e.pool)
 	e.stop = stopIDs(ck, markers)
 	e.info = Info{
 		Name: NanoName, Toy: true, Notice: nano.Notice, Fingerprint: ck.Fingerprint(),
 		Kernel: table.Name, Arithmetic: kernel.Arithmetic, Threads: o.Threads, PrefillRows: o.PrefillRows, Config: c,
+	}
+	if e.stream != nil {
+		e.info.Streams, e.info.Slots = true, e.stream.slots()
 	}
 	if o.Model != "" {
 		e.info.Name, e.info.Dir, e.info.Toy, e.info.Notice = filepath.Base(filepath.Clean(o.Model)), o.Model, false, ""
@@ -126,7 +140,7 @@ func stopIDs(ck *checkpoint.Checkpoint, m chat.Markers) []int {
 	return ids
 }
 
-// Close ends the workers and unmaps the files. It waits for a running Generate;
+// Close ends the workers, closes the drives and unmaps the files. It waits for a running Generate;
 // cancel that first.
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
@@ -135,7 +149,11 @@ func (e *Engine) Close() error {
 	<-e.turn
 	close(e.turn)
 	e.pool.Close()
-	if err := e.ck.Close(); err != nil {
+	var err error
+	if e.stream != nil {
+		err = e.stream.close()
+	}
+	if err := errors.Join(err, e.ck.Close()); err != nil {
 		return fmt.Errorf("closing the model: %w", err)
 	}
 	return nil

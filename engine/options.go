@@ -24,6 +24,20 @@ type Options struct {
 	// 0 stands for DefaultPrefillRows. More read the weights fewer times and take
 	// more memory. It never changes a result.
 	PrefillRows int
+	// ExpertCache is the memory for routed experts in bytes. Above 0 experts are
+	// read from drives into a cache of this size; 0 maps all of them, which is
+	// right for models that fit in memory. It never changes a result.
+	ExpertCache int64
+	// Drives are the folders that experts are read from, each as in
+	// emulate.ParseSpec: a path, with limits and faults to emulate behind commas. A
+	// folder holds packs that were placed there, or the model's own folder is in
+	// it. None stands for the model's own folder. The demonstration model is on
+	// every drive: it lies in the program, and its drives lend it their limits.
+	Drives []string
+	// DriveState is the folder with what is known of drives: their profiles, and
+	// the checksums of the model's own files. With "" each drive's folder gets a
+	// marker file, and checksums are only kept until Close.
+	DriveState string
 }
 
 // DefaultPrefillRows is the number of prompt tokens per pass.
@@ -45,6 +59,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.PrefillRows < 1 || o.PrefillRows > 1<<20 {
 		return o, &UsageError{Field: "prefill rows", Reason: fmt.Sprintf("%d is not between 1 and %d", o.PrefillRows, 1<<20)}
+	}
+	if o.ExpertCache < 0 {
+		return o, &UsageError{Field: "expert cache", Reason: fmt.Sprintf("%d bytes are less than none", o.ExpertCache)}
+	}
+	if len(o.Drives) > 0 && o.ExpertCache == 0 {
+		return o, &UsageError{Field: "expert cache", Reason: "experts are to be read from drives, but no memory is given to hold them: name a size"}
 	}
 	return o, nil
 }

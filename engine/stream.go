@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"deltafin/engine/checkpoint"
+	"deltafin/engine/expert"
+	"deltafin/engine/k3"
+	"deltafin/ssdio"
+	"deltafin/ssdio/emulate"
+	"deltafin/ssdio/place"
+)
+
+// A stream is the experts of a model that are read from drives: the drives, the
+// reads, and the cache in front of them. It implements k3.Experts for the one
+// Runner of an Engine.
+type stream struct {
+	fleet emulate.Fleet
+	cat   *expert.Catalog
+	set   *ssdio.Set
+	store *expert.Store
+
+	placed *place.Placement // nil for the demonstration model
+	record bool             // keep the sums of what was read for the first time
+}
+
+// openStream opens drives and cache. Errors that a caller decides on are
+// *UsageError, *expert.BudgetError and those of packages ssdio and place.
+func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
+	s := &stream{}
+	if s.cat, err = expert.NewCatalog(ck); err != nil {
+		return nil, err
+	}
+	drives, layout, err := s.openDrives(ck, o)
+	if err != nil {
+		return nil, err
+	}
+	// Every block is checked every time: the sum costs a twentieth of a second per
+	// gigabyte and core, and a wrong bit in a weight would not be noticed later.
+	if s.set, err = ssdio.Open(drives, layout, &ssdio.Options{Verify: ssdio.VerifyAll()}); err != nil {
+		return nil, err
+	}
+	s.store, err = expert.NewStore(s.cat, s.set, layout, expert.Options{Budget: o.ExpertCache, Drives: len(drives)})
+	if err != nil {
+		return nil, errors.Join(err, s.set.Close())
+	}
+	return s, nil
+}
+
+// close stops the reads before the memory that they go to is given back.
+func (s *stream) close() error {
+	s.fleet.Release() // an emulated drive that hangs must not hold up the end
+	err := errors.Join(s.set.Close(), s.store.Close())
+	if s.placed != nil && s.record {
+		_, kept := s.placed.Record()
+		err = errors.Join(err, kept)
+	}
+	return err
+}
+
+func (s *stream) slots() int {
+	var st expert.Stats
+	s.store.Stats(&st)
+	return st.Slots
+}
+
+// NewFeed implements k3.Experts.
+func (s *stream) NewFeed() k3.Feed { return &feed{s: s} }
+
+// A feed translates between what the forward pass asks and what the store has.
+type feed struct {
+	s     *stream
+	layer int
+	want  []expert.Want
+}
+
+func (f *feed) Streams() bool { return true }
+
+func (f *feed) Begin(ctx context.Context, layer int, want []k3.Want) error {
+	f.layer, f.want = layer, f.want[:0]
+	for _, w := range want {
+		f.want = append(f.want, expert.Want(w))
+	}
+	return f.s.store.Begin(ctx, layer, f.want)
+}
+
+func (f *feed) Next(wait bool) (int, k3.Expert, bool, error) {
+	i, data, ok, err := f.s.store.Next(wait)
+	if err != nil || !ok {
+		return 0, k3.Expert{}, false, err
+	}
+	m, err := f.s.cat.Matrices(f.layer, int(f.want[i].Expert), data)
+	return i, k3.Expert(m), err == nil, err
+}
+
+func (f *feed) Done(i int) { f.s.store.Done(i) }
+func (f *feed) End()       { f.s.store.End() }
+
+// Streaming is what the experts that are read from drives cost: uses and the
+// cache, and the drives. All but the gauges only grow.
+type Streaming struct {
+	Experts expert.Stats
+	Drives  ssdio.Counters
+}
+
+// Sub takes an earlier reading away from this one, in place.
+func (s *Streaming) Sub(old *Streaming) {
+	s.Experts.Sub(&old.Experts)
+	s.Drives.Sub(&old.Drives)
+}
+
+// Streaming reads the counters of the experts into st, reusing its memory. It is
+// false if all experts are mapped. It takes no lock and may be called at any time
+// before Close.
+func (e *Engine) Streaming(st *Streaming) bool {
+	if e.stream == nil {
+		return false
+	}
+	e.stream.store.Stats(&st.Experts)
+	e.stream.set.Counters(&st.Drives)
+	return true
+}
