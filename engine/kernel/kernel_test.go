@@ -34,7 +34,11 @@ func TestFMARoundsOnce(t *testing.T) {
 			}
 		}
 	}
-	for range 400000 {
+	n := 400000
+	if testing.Short() {
+		n = 20000
+	}
+	for range n {
 		x, y, z := random(), random(), random()
 		if r.IntN(8) == 0 {
 			z = -float32(float64(x) * float64(y)) // cancellation

@@ -8,8 +8,7 @@ import "fmt"
 const inFlight = 4
 
 // byRows writes the frame of a one-row product: body for four rows at a time,
-// then for one. The registers are placed at the start of the rows by start;
-// next moves the row starts on by a number of rows.
+// then for one. body moves the row starts on.
 func (m *asm) byRows(body func(n int)) {
 	left := m.loadArg("rows")
 	m.chunks(left, inFlight, func() { body(inFlight) })
@@ -62,8 +61,8 @@ func (m *asm) advanceAhead(a ahead, n int) {
 	}
 }
 
-// unrolled runs body(k) for k = 0 to by-1 per turn while count lasts, then one at a
-// time. Loop counting and prefetching would cost a fifth of the work otherwise.
+// unrolled runs body for by steps at a time while count lasts, then for one. Loop
+// counting and prefetching would cost a tenth of the work otherwise.
 func (m *asm) unrolled(count reg, by int, body func(n int)) {
 	m.chunks(count, by, func() { body(by) })
 	m.loop(count, func() { body(1) })

@@ -71,12 +71,9 @@ func (m *asm) mxTable(t reg, p mem, table reg) {
 		m.i("ADD %s<<%d, %s, %s", t, m.mxEntryShift(), table, t)
 		return
 	}
-	m.i("MOVBLZX %s, %s", p, t32(t))
-	m.i("SHLL $%d, %s", m.mxEntryShift(), t32(t))
+	m.i("MOVBLZX %s, %s", p, t)
+	m.i("SHLL $%d, %s", m.mxEntryShift(), t)
 }
-
-// t32: the Go assembler names the 32-bit form of a register by the instruction.
-func t32(r reg) reg { return r }
 
 // tableMem is the place of bytes off in the entry that mxTable found.
 func (m *asm) tableMem(t, table reg, off int) mem {

@@ -55,6 +55,9 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 	if opt.Level == nil {
 		return nil, fmt.Errorf("kernelbench: no level was chosen")
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
