@@ -21,6 +21,9 @@ const (
 	// weights are used by all of them before the next are read.
 	tiledRows = 6
 	fewBytes  = 96 << 10
+	// callBytes is what one call reads at most, some 100 microseconds: Go cannot
+	// interrupt assembly, and the collector would wait for it.
+	callBytes = 1 << 20
 )
 
 var negInf = float32(math.Inf(-1))
@@ -65,10 +68,11 @@ func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 		}
 		x, ldx = p, k
 	}
-	step := hi - lo
+	bytes := callBytes
 	if n > 1 {
-		step = max(4, fewBytes/w.Stride&^3)
+		bytes = fewBytes
 	}
+	step := max(4, bytes/max(w.Stride, 1)&^3)
 	for r := lo; r < hi; r += step {
 		end := min(r+step, hi)
 		for i := range n {
