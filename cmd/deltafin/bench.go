@@ -22,7 +22,7 @@ names are stable, to be compared over time.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchDrives(s))
+	c.AddCommand(newBenchDrives(s), newBenchKernels(s))
 	return c
 }
 
@@ -77,7 +77,7 @@ func (r *benchReport) add(row benchRow) {
 // print writes the rows as a table of at most 80 columns, notes below.
 func (r *benchReport) print(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "%-40s %14s %14s %7s\n", r.Bench, "value", "limit", "ratio")
+	fmt.Fprintf(w, "%-44s %12s %12s %8s\n", r.Bench, "value", "limit", "ratio")
 	for _, row := range r.Results {
 		limit, ratio := "", ""
 		if row.Limit != 0 {
@@ -86,7 +86,7 @@ func (r *benchReport) print(out io.Writer) error {
 		if row.Ratio != 0 {
 			ratio = fmt.Sprintf("%.1f %%", 100*row.Ratio)
 		}
-		fmt.Fprintf(w, "%-40s %14s %14s %7s\n", cell(row.Name, 40), benchValue(row.Value, row.Unit), limit, ratio)
+		fmt.Fprintf(w, "%-44s %12s %12s %8s\n", cell(row.Name, 44), benchValue(row.Value, row.Unit), limit, ratio)
 	}
 	fmt.Fprintln(w)
 	for _, row := range r.Results {
@@ -100,10 +100,8 @@ func (r *benchReport) print(out io.Writer) error {
 // benchValue prints a figure in the unit that fits its size.
 func benchValue(v float64, unit string) string {
 	switch unit {
-	case "B/s":
+	case "B/s", "B/s per core": // what one core does, its name says
 		return speed(v)
-	case "B/s per core":
-		return speed(v) + "/core"
 	case "cores per GB/s":
 		return fmt.Sprintf("%.3f c/GB/s", v)
 	}

@@ -12,6 +12,7 @@ import (
 	"deltafin/engine/checkpoint"
 	"deltafin/session"
 	threads "deltafin/session/run"
+	"deltafin/ssdio"
 )
 
 // The exit codes. Scripts may rely on them.
@@ -53,6 +54,8 @@ func exitCode(ctx context.Context, err error) int {
 		errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrAmbiguous), errors.Is(err, session.ErrInvalid), errors.Is(err, threads.ErrNothing),
 		strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
+	case errors.As(err, new(*driveError)), errors.As(err, new(*ssdio.ReadError)):
+		return exitDrive
 	case errors.Is(err, session.ErrFull), errors.Is(err, session.ErrReadOnly):
 		return exitError // before fs.ErrNotExist: a folder of threads is no model
 	case errors.Is(err, checkpoint.ErrNotCheckpoint), errors.Is(err, checkpoint.ErrMissingShard), errors.Is(err, fs.ErrNotExist):

@@ -66,6 +66,7 @@ program: the same architecture, very small, a toy.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
 	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMan())
