@@ -32,11 +32,13 @@ func connect(uri string, readOnly bool) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{db: db, stmts: map[string]*sqlite3.Stmt{}}
-	if err := fts5.Register(db); err != nil {
+	// Waiting comes first: even registering reads the file, which another
+	// process may be closing.
+	if err := db.BusyTimeout(busyTimeout); err != nil {
 		c.close()
 		return nil, err
 	}
-	if err := db.BusyTimeout(busyTimeout); err != nil {
+	if err := fts5.Register(db); err != nil {
 		c.close()
 		return nil, err
 	}

@@ -145,11 +145,7 @@ func TestFailuresAtEveryWrite(t *testing.T) {
 		{"write error", sqlite3.IOERR_WRITE, ErrIO},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			total := 0
-			stride := 5
-			if *many {
-				stride = 1
-			}
+			total, stride := 0, rounds(40, 5, 1)
 			for n := 0; n == 0 || n <= total; n += stride {
 				ffs, vfsName := newFaultFS(t)
 				x := &script{t: t, s: reopen(t, t.TempDir(), &Options{Group: -1, vfs: vfsName})}
@@ -178,7 +174,7 @@ func TestFailuresAtEveryWrite(t *testing.T) {
 }
 
 func TestFullDiskWhileOpening(t *testing.T) {
-	for n := 1; n < 400; n += 3 {
+	for n := 1; n < 400; n += rounds(30, 3, 1) {
 		ffs, vfsName := newFaultFS(t)
 		dir := t.TempDir()
 		ffs.arm(n, sqlite3.FULL)
@@ -206,11 +202,7 @@ func TestFullDiskWhileOpening(t *testing.T) {
 // there afterwards; at most the token in flight may be there beyond it.
 func TestPowerCuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	cuts := 25
-	if *many {
-		cuts = 1000
-	}
-	for range cuts {
+	for range rounds(5, 25, 1000) {
 		ffs, vfsName := newFaultFS(t)
 		ffs.watch = true
 		s := reopen(t, t.TempDir(), &Options{Group: -1, vfs: vfsName})
@@ -273,10 +265,7 @@ func TestFlippedBytes(t *testing.T) {
 	check(t, err)
 
 	r := rand.New(rand.NewPCG(21, 22))
-	trials := 80
-	if *many {
-		trials = 3000
-	}
+	trials := rounds(20, 80, 3000)
 	found, survived := 0, 0
 	for trial := range trials {
 		bad := append([]byte(nil), whole...)

@@ -98,10 +98,7 @@ func killed(dir string, thread ID, group string) error {
 // writes one answer. After each the thread opens with every token that was
 // called durable and, synced one by one, at most one beyond.
 func TestKilledWriters(t *testing.T) {
-	runs := 30
-	if *many {
-		runs = 1000
-	}
+	runs := rounds(6, 30, 1000)
 	for _, group := range []string{"single", "grouped"} {
 		t.Run(group, func(t *testing.T) {
 			dir := t.TempDir()

@@ -59,6 +59,12 @@ func TestSearch(t *testing.T) {
 			}
 		}
 	}
+	searchFollows(t, s, w, id1, id2, q2)
+}
+
+// searchFollows: narrowed searches, answers being written, the trash.
+func searchFollows(t *testing.T, s *Store, w *Writer, id1, id2, q2 ID) {
+	ctx := t.Context()
 	if got := must[[]Hit](t)(s.Search(ctx, "tephra", SearchOptions{})); !got[0].Reasoning || got[0].Offset != 4 || got[0].Thread != id1 {
 		t.Errorf("%+v", got)
 	}

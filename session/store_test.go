@@ -13,6 +13,18 @@ import (
 // number of threads.
 var many = flag.Bool("many", false, "run the long forms of the tests")
 
+// rounds is how often a test repeats what it does: least with -short, most with
+// -many.
+func rounds(short, normal, long int) int {
+	switch {
+	case *many:
+		return long
+	case testing.Short():
+		return short
+	}
+	return normal
+}
+
 // newStore opens a store in a fresh folder and closes it with the test.
 func newStore(t testing.TB, opt *Options) *Store {
 	t.Helper()

@@ -321,11 +321,7 @@ func TestTreeFollowsTheModel(t *testing.T) {
 	}
 	x.open()
 	ops := []func(){x.ask, x.ask, x.answer, x.answer, x.goOn, x.fork, x.change, x.undo, x.redo}
-	steps := 250
-	if *many {
-		steps = 3000
-	}
-	for x.step = range steps {
+	for x.step = range rounds(75, 250, 3000) {
 		ops[x.r.IntN(len(ops))]()
 		if x.step%25 == 24 {
 			x.close()
