@@ -53,7 +53,7 @@ type loader struct {
 
 func (l *loader) all(opt LoadOptions) error {
 	_, err := l.c.one(`SELECT `+infoColumns+` FROM thread WHERE key=?`, []any{l.key}, func(st *sqlite3.Stmt) (err error) {
-		l.t.ThreadInfo, err = scanInfo(st)
+		l.t.ThreadInfo, err = (&infoReader{c: l.c}).scan(st)
 		return err
 	})
 	if err != nil {

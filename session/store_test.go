@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -315,6 +316,25 @@ func TestFilesArePrivate(t *testing.T) {
 		check(t, err)
 		if fi.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 			t.Errorf("%s has mode %v", name, fi.Mode())
+		}
+	}
+}
+
+func BenchmarkList10000(b *testing.B) {
+	s := newStore(b, nil)
+	check(b, s.update(b.Context(), "test", func(c *conn) error {
+		set, err := settingsKey(c, Settings{Model: "k3", Fingerprint: "8f2c", KernelSet: "avx512", Temperature: 0.6, TopP: 0.95, Effort: "high"})
+		for i := 0; i < 10000 && err == nil; i++ {
+			var key int64
+			if key, err = s.createTx(c, newID(), fmt.Sprint("Compare the dating methods, part ", i), "/home/ada/core"); err == nil {
+				err = c.exec("UPDATE thread SET settings=? WHERE key=?", set, key)
+			}
+		}
+		return err
+	}))
+	for b.Loop() {
+		if list := must[[]ThreadInfo](b)(s.List(b.Context(), ListOptions{})); len(list) != 10000 {
+			b.Fatal(len(list))
 		}
 	}
 }

@@ -61,15 +61,40 @@ func threadKey(c *conn, id ID) (int64, error) {
 }
 
 const infoColumns = `thread.id, title, named, folder, thread.created, updated, turns, tokens, branch, status, trashed,
-	(SELECT count(*) FROM branch WHERE branch.thread=thread.key), coalesce((SELECT json FROM settings WHERE settings.key=thread.settings), '')`
+	(SELECT count(*) FROM branch WHERE branch.thread=thread.key), thread.settings`
 
-func scanInfo(st *sqlite3.Stmt) (ThreadInfo, error) {
+// An infoReader makes ThreadInfos of rows. Many threads share few settings, so
+// each is parsed once: a list of ten thousand would spend most of its time there.
+type infoReader struct {
+	c     *conn
+	known map[int64]Settings
+}
+
+func (r *infoReader) scan(st *sqlite3.Stmt) (ThreadInfo, error) {
 	t := ThreadInfo{
 		ID: idFromDB(st.ColumnInt64(0)), Title: st.ColumnText(1), Named: st.ColumnBool(2), Folder: st.ColumnText(3),
 		Created: fromMS(st.ColumnInt64(4)), Updated: fromMS(st.ColumnInt64(5)), TurnCount: st.ColumnInt(6), Tokens: st.ColumnInt(7),
 		Branch: st.ColumnText(8), Status: Status(st.ColumnText(9)), Trashed: st.ColumnBool(10), BranchCount: st.ColumnInt(11),
 	}
-	return t, parseSettings(st.ColumnRawText(12), &t.Settings)
+	key := st.ColumnInt64(12)
+	if key == 0 {
+		return t, nil
+	}
+	set, ok := r.known[key]
+	if !ok {
+		_, err := r.c.one(`SELECT json FROM settings WHERE key=?`, []any{key}, func(st *sqlite3.Stmt) error {
+			return parseSettings(st.ColumnRawText(0), &set)
+		})
+		if err != nil {
+			return t, err
+		}
+		if r.known == nil {
+			r.known = map[int64]Settings{}
+		}
+		r.known[key] = set
+	}
+	t.Settings = set
+	return t, nil
 }
 
 func parseSettings(text []byte, into *Settings) error {
@@ -107,9 +132,10 @@ func (s *Store) List(ctx context.Context, opt ListOptions) ([]ThreadInfo, error)
 	var out []ThreadInfo
 	want := foldCase(opt.Title)
 	err := s.view(ctx, "listing the threads", func(c *conn) error {
+		rows := infoReader{c: c}
 		return stopped(c.each(`SELECT `+infoColumns+` FROM thread WHERE trashed=? ORDER BY touch DESC`, []any{opt.Trashed},
 			func(st *sqlite3.Stmt) error {
-				t, err := scanInfo(st)
+				t, err := rows.scan(st)
 				if err != nil {
 					return err
 				}
@@ -140,7 +166,7 @@ func (s *Store) Info(ctx context.Context, id ID) (ThreadInfo, error) {
 	var t ThreadInfo
 	err := s.view(ctx, "opening a thread", func(c *conn) error {
 		found, err := c.one(`SELECT `+infoColumns+` FROM thread WHERE id=?`, []any{id}, func(st *sqlite3.Stmt) (err error) {
-			t, err = scanInfo(st)
+			t, err = (&infoReader{c: c}).scan(st)
 			return err
 		})
 		if err == nil && !found {
@@ -154,7 +180,7 @@ func (s *Store) Info(ctx context.Context, id ID) (ThreadInfo, error) {
 func (s *Store) infoByKey(ctx context.Context, key int64) (t ThreadInfo, err error) {
 	err = s.view(ctx, "opening a thread", func(c *conn) error {
 		_, err := c.one(`SELECT `+infoColumns+` FROM thread WHERE key=?`, []any{key}, func(st *sqlite3.Stmt) (err error) {
-			t, err = scanInfo(st)
+			t, err = (&infoReader{c: c}).scan(st)
 			return err
 		})
 		return err
