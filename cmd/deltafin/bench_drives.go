@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -108,6 +109,10 @@ func (f *benchDrivesFlags) run(ctx context.Context, s streams, dirs []string) er
 		}
 		if err != nil {
 			status.clear()
+			if ctx.Err() != nil {
+				fmt.Fprintln(s.err, "interrupted; the test data was removed")
+				return errReported
+			}
 			return ofDrive(err)
 		}
 		for _, row := range rows {

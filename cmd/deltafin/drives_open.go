@@ -198,6 +198,10 @@ func (f *measureFlags) profiles(ctx context.Context, s streams, set *driveSet) (
 		line.set("measuring %s %s %3.0f %%, %s, %s at %s x %d", what, bar(p.Done), 100*p.Done, left(begun, p.Done), speed(p.Rate), ibytes(int64(p.Size)), p.Depth)
 	})
 	line.clear()
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.err, "interrupted while measuring; the test file was removed")
+		return false, errReported
+	}
 	if err != nil {
 		return false, ofDrive(err)
 	}

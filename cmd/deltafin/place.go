@@ -140,15 +140,16 @@ func (f *placeFlags) run(ctx context.Context, s streams) (err error) {
 		}
 	}
 	if !f.dryRun && r.Found != "finished" {
-		if r.Result, err = job.Run(ctx, plan, f.noIndex); err != nil {
-			status.clear()
+		done, err := job.Run(ctx, plan, f.noIndex)
+		status.clear()
+		if err != nil {
 			if ctx.Err() != nil {
 				fmt.Fprintln(s.err, "interrupted; what was written is safe, the same command goes on from here")
 				return errReported
 			}
 			return ofDrive(err)
 		}
-		status.clear()
+		r.done(done)
 	}
 	if !f.dryRun {
 		if err := remember(set, m); err != nil {
@@ -166,17 +167,25 @@ func (f *placeFlags) plan(ctx context.Context, s streams, m *place.Model, set *d
 	if _, err := f.measure.profiles(ctx, s, set); err != nil {
 		return nil, err
 	}
-	var cs []place.Candidate
+	cs := make([]place.Candidate, len(set.drives))
+	sharers := map[uint64]int64{} // folders to write to, by device
 	for i, d := range set.drives {
-		c := place.Candidate{ID: d.ID, Name: d.Name, Speed: set.speed(i)}
+		cs[i] = place.Candidate{ID: d.ID, Name: d.Name, Speed: set.speed(i)}
 		if _, err := place.Below(d.Path, m.Dir); err == nil {
-			c.InPlace = true
+			cs[i].InPlace = true
+		} else {
+			sharers[d.Device.Number]++
 		}
-		var err error
-		if c.Room, err = job.Room(i, reserve); err != nil {
+	}
+	for i, d := range set.drives {
+		if cs[i].InPlace {
+			continue
+		}
+		room, err := job.Room(i, reserve)
+		if err != nil {
 			return nil, ofDrive(err)
 		}
-		cs = append(cs, c)
+		cs[i].Room = room / sharers[d.Device.Number]
 	}
 	p, err := place.NewPlan(m, cs, o)
 	return p, ofDrive(err)
@@ -198,18 +207,43 @@ func transferStatus(status *statusLine) func(place.Progress) {
 
 // A placeReport is what the command prints.
 type placeReport struct {
-	Model       string        `json:"model"`
-	Fingerprint string        `json:"fingerprint"`
-	Objects     int           `json:"experts"`
-	Bytes       int64         `json:"bytes"`
-	Found       string        `json:"found"` // nothing, unfinished or finished
-	Done        int           `json:"done,omitempty"`
-	All         int           `json:"all,omitempty"`
-	Drives      []placeRow    `json:"drives"`
-	Rate        float64       `json:"expected_bytes_per_s"`
-	Copies      float64       `json:"copies"`
-	Note        string        `json:"note,omitempty"`
-	Result      *place.Report `json:"result,omitempty"`
+	Model       string       `json:"model"`
+	Fingerprint string       `json:"fingerprint"`
+	Objects     int          `json:"experts"`
+	Bytes       int64        `json:"bytes"`
+	Found       string       `json:"found"`                // nothing, unfinished or finished
+	Done        int          `json:"parts_done,omitempty"` // before
+	All         int          `json:"parts,omitempty"`
+	Drives      []placeRow   `json:"drives"`
+	Rate        float64      `json:"expected_bytes_per_s"`
+	Copies      float64      `json:"copies"`
+	Note        string       `json:"note,omitempty"`
+	Result      *placeResult `json:"result,omitempty"`
+}
+
+// placeResult is what was done; it is absent if there was nothing to do.
+type placeResult struct {
+	Seconds float64     `json:"seconds"`
+	Drives  []placeDone `json:"drives"`
+}
+
+type placeDone struct {
+	Name     string `json:"name"`
+	InPlace  bool   `json:"in_place"`
+	Parts    int    `json:"parts"` // experts that the drive holds a part of
+	Resumed  int    `json:"parts_safe_before"`
+	Written  int64  `json:"bytes_written"`
+	Files    int    `json:"files"`
+	Rewrites int    `json:"parts_written_twice"`
+	Sums     string `json:"checksums"`
+	Buffered bool   `json:"buffered"`
+}
+
+func (r *placeReport) done(done *place.Report) {
+	r.Result = &placeResult{Seconds: done.Took.Seconds()}
+	for i, d := range done.Drives {
+		r.Result.Drives = append(r.Result.Drives, placeDone{r.Drives[i].Name, d.InPlace, d.Objects, d.Resumed, d.Written, d.Files, d.Rewrites, d.Sums, d.Buffered})
+	}
 }
 
 type placeRow struct {
@@ -302,6 +336,6 @@ func (r *placeReport) sumUp(out io.Writer) error {
 		}
 		fmt.Fprintln(w, ".")
 	}
-	fmt.Fprintf(w, "Done in %s; the model's own files are as they were.\n", duration(r.Result.Took))
+	fmt.Fprintf(w, "Done in %s; the model's own files are as they were.\n", duration(time.Duration(r.Result.Seconds*float64(time.Second))))
 	return w.Flush()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,72 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"deltafin/engine/checkpoint"
-	"deltafin/ssdio"
+	"deltafin/engine/expert"
 	"deltafin/ssdio/place"
 )
-
-// placeModel describes the routed experts of a checkpoint to package place, in
-// the order in which a token meets them. An object is the tensors of one expert
-// in the order of their places in the files, without gaps.
-func placeModel(ck *checkpoint.Checkpoint) (*place.Model, error) {
-	dir := ck.Path()
-	m := &place.Model{Fingerprint: ck.Fingerprint(), Dir: dir}
-	c := ck.Config()
-	for l := range c.Layers {
-		if !c.MoE(l) {
-			continue
-		}
-		for e := range c.Experts {
-			o, err := expertObject(ck, dir, l, e)
-			if err != nil {
-				return nil, err
-			}
-			m.Objects = append(m.Objects, o)
-		}
-	}
-	if len(m.Objects) == 0 {
-		return nil, usage("%s has no routed experts: there is nothing to place", dir)
-	}
-	return m, nil
-}
-
-func expertObject(ck *checkpoint.Checkpoint, dir string, layer, e int) (place.Object, error) {
-	o := place.Object{Key: ssdio.Key{Layer: int32(layer), Expert: int32(e)}}
-	add := func(file string, off, n int64) error {
-		rel, err := filepath.Rel(dir, file)
-		if err != nil {
-			return fmt.Errorf("%s of %s: %w", file, o.Key, err)
-		}
-		o.Extents = append(o.Extents, place.Extent{File: filepath.ToSlash(rel), Offset: off, Length: n})
-		o.Size += n
-		return nil
-	}
-	if file, off, n, ok := ck.ExpertSpan(layer, e); ok {
-		return o, add(file, off, n)
-	}
-	x, err := ck.Expert(layer, e)
-	if err != nil {
-		return o, err
-	}
-	for _, m := range []checkpoint.ExpertMatrix{x.W1, x.W3, x.W2} {
-		for _, t := range []checkpoint.Tensor{m.Weight, m.Scale} {
-			if t.Length == 0 {
-				continue
-			}
-			if err := add(t.File, t.Offset, t.Length); err != nil {
-				return o, err
-			}
-		}
-	}
-	slices.SortFunc(o.Extents, func(a, b place.Extent) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
-	})
-	return o, nil
-}
 
 // openPlaceModel opens the checkpoint of a folder and describes its experts.
 func openPlaceModel(flag string) (*place.Model, error) {
@@ -90,8 +29,12 @@ func openPlaceModel(flag string) (*place.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := placeModel(ck)
-	return m, errors.Join(err, ck.Close())
+	// The engine's own list: what is placed is what it will ask for.
+	cat, err := expert.NewCatalog(ck)
+	if err = errors.Join(err, ck.Close()); err != nil {
+		return nil, err
+	}
+	return cat.Model(), nil
 }
 
 // A remembered is what the program knows of a placement between two runs: which

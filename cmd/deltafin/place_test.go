@@ -62,7 +62,7 @@ func openPlaced(t *testing.T, model string, dirs ...string) {
 		t.Fatal(err)
 	}
 	defer ck.Close()
-	m, err := placeModel(ck)
+	m, err := openPlaceModel(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +153,10 @@ func TestPlaceVerifyRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, _ := program(t, "", "verify")
-	if code == exitDone || !strings.Contains(out, "deltafin verify --repair") || !strings.Contains(out, "layer 4 expert") {
+	if code != exitDrive || !strings.Contains(out, "deltafin verify --repair") || !strings.Contains(out, "layer 4 expert") {
 		t.Errorf("verify of a bad block: exit %d\n%s", code, out)
 	}
-	if code, _, errs := program(t, "", "verify", pack[0]); code == exitDone || !strings.Contains(errs, "is bad at layer 4 expert") {
+	if code, _, errs := program(t, "", "verify", pack[0]); code != exitDrive || !strings.Contains(errs, "is bad at layer 4 expert") {
 		t.Errorf("verify of a bad pack: exit %d\n%s", code, errs)
 	}
 	var r verifyReport
@@ -175,9 +175,18 @@ func TestPlaceInTheModelsOwnFolder(t *testing.T) {
 	model := small(t, nil)
 	dirs := append(folders(t, 1), model)
 	args := append([]string{"place", "--model", model, "--reserve", "0", "--overlap", "none", "--drive", dirs[0], "--drive", model}, quick...)
-	out := must(t, args...)
-	if !strings.Contains(out, "in place") || !strings.Contains(out, "checksums computed while placing") {
-		t.Errorf("report:\n%s", out)
+	out := must(t, append(args, "--dry-run")...)
+	narrow(t, out)
+	if !strings.Contains(out, "in place") {
+		t.Errorf("plan:\n%s", out)
+	}
+	var r placeReport
+	if err := json.Unmarshal([]byte(must(t, append(args, "--json")...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Drives) != 2 || r.Drives[0].InPlace || !r.Drives[1].InPlace || r.Result == nil || r.Result.Drives[1].Written != 0 ||
+		r.Result.Drives[1].Sums != "computed while placing" || r.Result.Drives[0].Written == 0 || r.Objects != 20 || r.Found != "nothing" {
+		t.Errorf("report %+v, result %+v", r, r.Result)
 	}
 	openPlaced(t, model, dirs...)
 	openPlaced(t, model, model)
@@ -230,13 +239,13 @@ func TestPlaceRefuses(t *testing.T) {
 	}
 	// Far too little room: numbers, and nothing written.
 	code, _, errs := program(t, "", append([]string{"place", "--model", model, "--drive", dirs[0], "--reserve", "900PB"}, quick...)...)
-	if code == exitDone || !strings.Contains(errs, "the drives are too small: the model needs") || !strings.Contains(errs, "0 B") {
+	if code != exitDrive || !strings.Contains(errs, "the drives are too small: the model needs") || !strings.Contains(errs, "0 B") {
 		t.Errorf("no room: exit %d\n%s", code, errs)
 	}
 	// Another model on the drive.
 	must(t, append([]string{"place", "--model", model, "--drive", dirs[0], "--reserve", "0"}, quick...)...)
 	code, _, errs = program(t, "", append([]string{"place", "--model", other, "--drive", dirs[0], "--reserve", "0"}, quick...)...)
-	if code == exitDone || !strings.Contains(errs, "belongs to the model with fingerprint") {
+	if code != exitDrive || !strings.Contains(errs, "belongs to the model with fingerprint") {
 		t.Errorf("another model: exit %d\n%s", code, errs)
 	}
 	must(t, append([]string{"place", "--model", other, "--drive", dirs[0], "--reserve", "0", "--replace"}, quick...)...)

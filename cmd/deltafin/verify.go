@@ -66,6 +66,10 @@ func (f *verifyFlags) run(ctx context.Context, s streams) error {
 		State: set.state, Repair: f.repair, Source: source, Progress: transferStatus(status),
 	})
 	status.clear()
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.err, "interrupted; what was checked so far was not recorded")
+		return errReported
+	}
 	if err != nil {
 		return ofDrive(err)
 	}
