@@ -29,6 +29,7 @@ type askFlags struct {
 	noThink     bool
 	system      string
 	raw         bool
+	stats       bool
 	thinking    bool
 	json, jsonl bool
 
@@ -75,6 +76,7 @@ paused (exit code 3) rather than interrupted (130).`,
 	fl.BoolVar(&f.newThread, "new", false, "keep question and answer in a new thread")
 	f.addAnswer(c)
 	fl.StringVar(&f.system, "system", "", "system message before the question")
+	fl.BoolVar(&f.stats, "stats", false, "print at the end what reading experts from drives cost; needs --cache")
 	fl.BoolVar(&f.raw, "raw", false, "continue the text as it is, without the chat format; names of special tokens in it count as such")
 	return c
 }
@@ -115,13 +117,16 @@ func (f *askFlags) check(c *cobra.Command) error {
 	if f.maxTokens < 1 {
 		return usage("--max-tokens %d: nothing would be generated; give at least 1", f.maxTokens)
 	}
+	if f.stats && !set("cache") {
+		return usage("--stats needs --cache SIZE: without it no expert is read from a drive")
+	}
 	if set("timeout") && f.timeout <= 0 {
 		return usage("--timeout %v: give a time above zero", f.timeout)
 	}
 	return exclusive(c, [][2]string{{"greedy", "temperature"}, {"greedy", "top-p"}, {"greedy", "seed"}, {"no-think", "effort"},
 		{"raw", "effort"}, {"raw", "no-think"}, {"raw", "system"}, {"raw", "thinking"}, {"no-think", "thinking"}, {"json", "jsonl"},
 		{"new", "thread"}, {"new", "last"}, {"new", "branch"}, {"thread", "last"}, {"system", "thread"}, {"system", "last"},
-		{"raw", "new"}, {"raw", "thread"}, {"raw", "last"}})
+		{"stats", "new"}, {"stats", "thread"}, {"stats", "last"}, {"raw", "new"}, {"raw", "thread"}, {"raw", "last"}})
 }
 
 // kept reports whether the answer goes to a thread, and refuses flags that only
@@ -194,8 +199,16 @@ func (f *askFlags) run(ctx context.Context, c *cobra.Command, s streams, questio
 	a := newAnswer(e, s, f)
 	a.loaded = time.Since(start)
 	req := engine.Request{Tokens: ids, MaxTokens: f.maxTokens, Sampling: f.sampling(c, e)}
-	res, err := e.Generate(run, e.NewSequence(), req, a.listener())
-	return a.finish(ctx, req, res, err)
+	report, listen := newStreamReport(e), a.listener()
+	if f.stats {
+		listen = report.watch(listen)
+	}
+	res, err := e.Generate(run, e.NewSequence(), req, listen)
+	err = a.finish(ctx, req, res, err)
+	if f.stats {
+		report.print(s.err, &res)
+	}
+	return err
 }
 
 // errTimeout ends a run whose time is up: a clean end, not a failure.

@@ -10,6 +10,7 @@ import (
 
 	"deltafin/engine"
 	"deltafin/engine/checkpoint"
+	"deltafin/engine/expert"
 	"deltafin/session"
 	threads "deltafin/session/run"
 	"deltafin/ssdio"
@@ -54,13 +55,13 @@ func exitCode(ctx context.Context, err error) int {
 		errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrAmbiguous), errors.Is(err, session.ErrInvalid), errors.Is(err, threads.ErrNothing),
 		strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
-	case errors.As(err, new(*driveError)), errors.As(err, new(*ssdio.ReadError)):
+	case errors.As(err, new(*driveError)), errors.As(err, new(*ssdio.ReadError)), errors.As(err, new(*expert.Error)):
 		return exitDrive
 	case errors.Is(err, session.ErrFull), errors.Is(err, session.ErrReadOnly):
 		return exitError // before fs.ErrNotExist: a folder of threads is no model
 	case errors.Is(err, checkpoint.ErrNotCheckpoint), errors.Is(err, checkpoint.ErrMissingShard), errors.Is(err, fs.ErrNotExist):
 		return exitNoModel
-	case errors.Is(err, syscall.ENOMEM):
+	case errors.Is(err, syscall.ENOMEM), errors.As(err, new(*expert.BudgetError)):
 		return exitMemory
 	}
 	return exitError

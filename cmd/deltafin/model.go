@@ -18,12 +18,16 @@ type modelFlags struct {
 	dir     string
 	threads int
 	kernel  string
+	cache   string   // size; "": experts are mapped
+	drives  []string // specifications
 }
 
 func (f *modelFlags) add(c *cobra.Command) {
 	addModelFlag(c, &f.dir)
 	c.Flags().IntVar(&f.threads, "threads", 0, "workers of the arithmetic; never changes the text (default: one per core)")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "generic, avx2, avx512 or neon; never changes the text (default: the fastest here)")
+	c.Flags().StringVar(&f.cache, "cache", "", "read experts from drives into a cache of this size, e.g. 64GiB; never changes the text (default: map the files)")
+	c.Flags().StringArrayVar(&f.drives, "drive", nil, "folder on a drive to read experts from, repeatable; with limits to emulate as in DIR,limit=710MB/s (default: the model's own)")
 }
 
 func addModelFlag(c *cobra.Command, dir *string) {
@@ -44,7 +48,11 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 	if c.Flags().Changed("threads") && f.threads < 1 {
 		return nil, usage("--threads %d: at least 1 is needed", f.threads)
 	}
-	e, err := engine.Open(ctx, engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel})
+	o := engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
+	if err := f.stream(c, &o); err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,4 +60,22 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 		fmt.Fprintln(s.err, n)
 	}
 	return e, nil
+}
+
+// stream says how experts are read from drives, if they are.
+func (f *modelFlags) stream(c *cobra.Command, o *engine.Options) (err error) {
+	if !c.Flags().Changed("cache") {
+		if len(f.drives) > 0 {
+			return usage("--drive needs --cache SIZE: experts that are read need memory to be held in")
+		}
+		return nil
+	}
+	if o.ExpertCache, err = parseBytes("--cache", f.cache); err != nil {
+		return err
+	}
+	if o.ExpertCache == 0 {
+		return usage("--cache %s: give a size above zero, or leave it out to map the model's files", f.cache)
+	}
+	o.DriveState, err = stateFolder()
+	return err
 }
