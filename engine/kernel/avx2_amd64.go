@@ -147,7 +147,7 @@ func avx2Kda(out, s, q, k, v, decay *float32, nk, nv, cols int, beta float32)
 // avx2Read is primitives.read.
 //
 //go:noescape
-func avx2Read(p *byte, lines int)
+func avx2Read(p *byte, stride, lines int)
 
 // avx2Peak is primitives.peak.
 //

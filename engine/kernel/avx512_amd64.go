@@ -147,7 +147,7 @@ func avx512Kda(out, s, q, k, v, decay *float32, nk, nv, cols int, beta float32)
 // avx512Read is primitives.read.
 //
 //go:noescape
-func avx512Read(p *byte, lines int)
+func avx512Read(p *byte, stride, lines int)
 
 // avx512Peak is primitives.peak.
 //

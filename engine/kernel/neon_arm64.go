@@ -142,7 +142,7 @@ func neonKda(out, s, q, k, v, decay *float32, nk, nv, cols int, beta float32)
 // neonRead is primitives.read.
 //
 //go:noescape
-func neonRead(p *byte, lines int)
+func neonRead(p *byte, stride, lines int)
 
 // neonPeak is primitives.peak.
 //

@@ -56,8 +56,8 @@ type primitives struct {
 	// columns j and the rows r in rising order.
 	tmul1, tmul2, tmul3 func(y *float32, ldy int, w *float32, stride, rows int, x *float32, ldx, cols int)
 
-	read func(p *byte, lines int) // loads lines*256 bytes
-	peak func(rounds int)         // 12 multiply-adds of a whole register per round
+	read func(p *byte, stride, lines int) // loads lines*64 bytes of each of four rows
+	peak func(rounds int)                 // 12 multiply-adds of a whole register per round
 }
 
 // simd is a level made of primitives.

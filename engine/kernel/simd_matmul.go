@@ -10,6 +10,9 @@ import (
 const (
 	tile     = 8   // weight rows unpacked together; a multiple of tileRows
 	tileCols = 512 // and columns: 16 KiB, half of a small L1
+	// maxCols is the longest row that is not cut: a short second piece would cost
+	// more than a larger tile (the 576 columns of the latent cache).
+	maxCols = 640
 	// strip is the number of weight rows that pass over one block of x, tile after
 	// tile, before the next columns: x is fetched from afar once per strip.
 	strip = 64
@@ -103,8 +106,8 @@ func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x
 	full := w.Cols - rest
 	// Scratch: the unpacked tile, the lanes, the padded ends of x, and a place for
 	// the results of a tile that is not full.
-	buf := sc.floats(tile*tileCols + n*strip*lanes + n*lanes + n*tile)
-	wt, buf := buf[:tile*tileCols], buf[tile*tileCols:]
+	buf := sc.floats(tile*maxCols + n*strip*lanes + n*lanes + n*tile)
+	wt, buf := buf[:tile*maxCols], buf[tile*maxCols:]
 	acc, buf := buf[:n*strip*lanes], buf[n*strip*lanes:]
 	ends, short := buf[:n*lanes], buf[n*lanes:]
 	if rest > 0 {
@@ -116,8 +119,12 @@ func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x
 			}
 		}
 	}
+	piece := tileCols
+	if full <= maxCols {
+		piece = full
+	}
 	for c, cols := 0, 0; c < w.Cols; c += cols {
-		cols = min(tileCols, full-c)
+		cols = min(piece, full-c)
 		padded, from, gap := cols, x[c:], ldx
 		if c == full { // what does not fill the lanes
 			cols, padded, from, gap = rest, lanes, ends, lanes

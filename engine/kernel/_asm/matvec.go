@@ -2,20 +2,13 @@ package main
 
 import "fmt"
 
-// inFlight is the number of weight rows that a one-row product works on at a
-// time. A lane is one chain of dependent additions, so several rows are needed
-// to fill the pipes; they also share the loads of x.
-const inFlight = 4
-
-// byRows writes the frame of a one-row product: body for four rows at a time,
-// then for one. body moves the row starts on.
-func (m *asm) byRows(body func(n int)) {
-	left := m.loadArg("rows")
-	m.chunks(left, inFlight, func() { body(inFlight) })
-	m.loop(left, func() { body(1) })
-}
-
 // matVecs writes y[r] = w[r] . x for rows of whole 16-column blocks.
+//
+// A lane is one chain of dependent additions, so four rows are worked on at a time
+// to fill the pipes. They are not neighbours but a quarter of all rows apart: each
+// of the four streams then runs through memory without a gap, which is what the
+// hardware fetches ahead best. What is left over after four equal streams is done
+// row by row.
 func matVecs(m *asm) {
 	for _, format := range []string{"f32", "bf16"} {
 		name := map[string]string{"f32": "matVecF32", "bf16": "matVecBF16"}[format]
@@ -31,33 +24,71 @@ func matVecs(m *asm) {
 	})
 }
 
-// An ahead points at the rows that come after those at hand. They are asked for
-// while these are worked on: rows are too short for the hardware to see a
-// stream in each, and the next ones begin where these end. amd64 only.
-type ahead struct {
-	rows
-	on bool
-}
-
-func (m *asm) newAhead(r rows) ahead {
-	if m.level == neon || r.n != inFlight {
-		return ahead{}
+// streams writes the frame of a one-row product: row for four rows at a time,
+// then for one. row must move w on by rowBytes bytes and s, whose rows follow
+// without gaps, by one row of scaleStride bytes ("": there are no scales).
+func (m *asm) streams(scaleStride string, rowBytes func(t reg), fold func([][]vec) vec, row func(n int, w, s rows, acc [][]vec)) {
+	wp, left, apart := m.loadArg("w"), m.loadArg("rows"), m.reg()
+	var sp, scaleApart reg
+	m.shrR(left, 2)
+	m.argTo(apart, "stride")
+	m.mulR(apart, left)
+	if scaleStride != "" {
+		sp, scaleApart = m.loadArg("scale"), m.reg()
+		m.argTo(scaleApart, scaleStride)
+		m.mulR(scaleApart, left)
 	}
-	a := ahead{rows: r, on: true}
-	a.ptr = []reg{m.reg()}
-	m.i("LEAQ (%s)(%s*%d), %s", r.ptr[0], r.stride, r.n, a.ptr[0])
-	return a
-}
-
-func (m *asm) prefetch(a ahead, row, off int) {
-	if a.on {
-		m.i("PREFETCHT1 %s", m.row(a.rows, row, off))
+	turn := func(n int, w, s rows) {
+		acc := m.accumulators(n)
+		row(n, w, s, acc)
+		m.finish(acc, fold)
+		t := m.reg()
+		rowBytes(t) // from the end of a row to the start of the next
+		m.subRows(w, t)
+		m.argTo(t, "stride")
+		m.addRows(w, t)
+		m.freeReg(t)
 	}
+	w, s := m.rowsFrom(wp, 4, apart), rows{}
+	if scaleStride != "" {
+		s = m.rowsFrom(sp, 4, scaleApart)
+	}
+	m.loop(left, func() { turn(4, w, s) })
+	m.freeRows(w)
+	for range 3 {
+		m.addR(wp, apart)
+		if scaleStride != "" {
+			m.addR(sp, scaleApart)
+		}
+	}
+	if scaleStride != "" {
+		m.freeRows(s)
+	}
+	m.yApart(apart) // y stands at the end of the first stream
+	m.argTo(left, "y")
+	for range 3 {
+		m.addR(left, apart)
+	}
+	m.toArg("y", left)
+	m.argTo(left, "rows")
+	m.andR(left, 3)
+	one := rows{n: 1, ptr: []reg{wp}}
+	m.loop(left, func() { turn(1, one, rows{n: 1, ptr: []reg{sp}}) })
 }
 
-func (m *asm) advanceAhead(a ahead, n int) {
-	if a.on {
-		m.advance(a.rows, n)
+// yApart writes r = bytes between the results of two streams: 4 * (rows / 4).
+func (m *asm) yApart(r reg) {
+	m.argTo(r, "rows")
+	m.andR(r, -4)
+}
+
+// prefetchAhead is the distance in bytes, found by measurement.
+const prefetchAhead = 512
+
+// prefetch asks for what a stream needs soon.
+func (m *asm) prefetch(p mem) {
+	if m.level != neon {
+		m.i("PREFETCHT0 %s", p.plus(prefetchAhead))
 	}
 }
 
@@ -68,32 +99,24 @@ func (m *asm) unrolled(count reg, by int, body func(n int)) {
 	m.loop(count, func() { body(1) })
 }
 
-func (m *asm) freeAhead(a ahead) {
-	if a.on {
-		m.freeReg(a.ptr...)
-	}
-}
-
 func matVecPlain(m *asm, format string) {
 	size := map[string]int{"f32": 4, "bf16": 2}[format]
-	w, stride, xp := m.loadArg("w"), m.loadArg("stride"), m.reg()
-	count := m.reg()
-	m.byRows(func(n int) {
-		r := m.newRows(n, stride)
-		m.start(r, w)
-		next := m.newAhead(r)
+	shift := map[string]int{"f32": 6, "bf16": 5}[format]
+	xp, count := m.reg(), m.reg()
+	rowBytes := func(t reg) { m.argTo(t, "blocks"); m.shlR(t, shift) }
+	m.streams("", rowBytes, m.foldRows, func(n int, w, _ rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(count, "blocks")
-		acc := m.accumulators(n)
 		m.unrolled(count, 64/(16*size)*2, func(blocks int) {
 			for b := range blocks {
 				xs := m.vecN(m.regsPer16())
 				m.unpack16("f32", xs, at(xp, 64*b), 0)
 				for i := range n {
 					d := m.vecN(m.regsPer16())
-					m.unpack16(format, d, m.row(r, i, 16*size*b), 0)
+					p := m.row(w, i, 16*size*b)
+					m.unpack16(format, d, p, 0)
 					if 16*size*b%64 == 0 {
-						m.prefetch(next, i, 16*size*b)
+						m.prefetch(p)
 					}
 					for j := range d {
 						m.fma(acc[i][j], d[j], xs[j])
@@ -102,16 +125,9 @@ func matVecPlain(m *asm, format string) {
 				}
 				m.free(xs...)
 			}
-			m.advance(r, 16*size*blocks)
-			m.advanceAhead(next, 16*size*blocks)
+			m.advance(w, 16*size*blocks)
 			m.addI(xp, 64*blocks)
 		})
-		m.finish(acc, count, m.foldRows)
-		m.freeAhead(next)
-		m.freeRows(r)
-		for range n {
-			m.addR(w, stride)
-		}
 	})
 }
 
@@ -127,14 +143,23 @@ func (m *asm) accumulators(n int) [][]vec {
 	return acc
 }
 
-// finish folds the rows, stores their sums at y and moves y on. y stays in its
-// parameter meanwhile; t is a free register.
-func (m *asm) finish(acc [][]vec, t reg, fold func([][]vec) vec) {
+// finish folds the rows, stores their sums at y, one per stream, and moves y on by
+// one. y lives in its parameter.
+func (m *asm) finish(acc [][]vec, fold func([][]vec) vec) {
 	s := fold(acc)
-	m.argTo(t, "y")
-	m.storeLow(at(t, 0), s, len(acc))
-	m.addI(t, 4*len(acc))
-	m.toArg("y", t)
+	y, apart := m.loadArg("y"), m.reg()
+	m.storeLow(at(y, 0), s, 1)
+	m.addI(y, 4)
+	m.toArg("y", y)
+	m.addI(y, -4)
+	if len(acc) > 1 {
+		m.yApart(apart)
+		for i := 1; i < len(acc); i++ {
+			m.addR(y, apart)
+			m.storeLane(y, s, i)
+		}
+	}
+	m.freeReg(y, apart)
 	for _, a := range acc {
 		m.free(a...)
 	}
@@ -142,18 +167,11 @@ func (m *asm) finish(acc [][]vec, t reg, fold func([][]vec) vec) {
 
 // matVecInt8 walks the groups of a row, and the blocks of a group inside.
 func matVecInt8(m *asm) {
-	w, stride, xp := m.loadArg("w"), m.loadArg("stride"), m.reg()
-	scale, scaleStride := m.loadArg("scale"), m.loadArg("scaleStride")
-	left, count := m.reg(), m.reg()
-	m.byRows(func(n int) {
-		r := m.newRows(n, stride)
-		m.start(r, w)
-		next := m.newAhead(r)
-		s := m.newRows(n, scaleStride)
-		m.start(s, scale)
+	xp, left, count := m.reg(), m.reg(), m.reg()
+	rowBytes := func(t reg) { m.argTo(t, "blocks"); m.shlR(t, 4) }
+	m.streams("scaleStride", rowBytes, m.foldRows, func(n int, w, s rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(left, "blocks")
-		acc := m.accumulators(n)
 		top, end := m.newLabel("group"), m.newLabel("end")
 		m.place(top)
 		m.jumpIfZero(left, end)
@@ -170,9 +188,10 @@ func matVecInt8(m *asm) {
 				m.unpack16("f32", xs, at(xp, 64*b), 0)
 				for i := range n {
 					d := m.vecN(m.regsPer16())
-					m.unpack16("int8", d, m.row(r, i, 16*b), k[i])
+					p := m.row(w, i, 16*b)
+					m.unpack16("int8", d, p, k[i])
 					if b == 0 {
-						m.prefetch(next, i, 0)
+						m.prefetch(p)
 					}
 					for j := range d {
 						m.fma(acc[i][j], d[j], xs[j])
@@ -181,21 +200,12 @@ func matVecInt8(m *asm) {
 				}
 				m.free(xs...)
 			}
-			m.advance(r, 16*blocks)
-			m.advanceAhead(next, 16*blocks)
+			m.advance(w, 16*blocks)
 			m.addI(xp, 64*blocks)
 		})
 		m.jump(top)
 		m.place(end)
 		m.free(k...)
-		m.finish(acc, count, m.foldRows)
-		m.freeAhead(next)
-		m.freeRows(r)
-		m.freeRows(s)
-		for range n {
-			m.addR(w, stride)
-			m.addR(scale, scaleStride)
-		}
 	})
 }
 
@@ -215,9 +225,7 @@ func matVecInt8(m *asm) {
 //
 // neon: in order.
 func matVecMX(m *asm) {
-	w, stride, xp := m.loadArg("w"), m.loadArg("stride"), m.reg()
-	scale, table, groups := m.loadArg("scale"), m.loadArg("table"), m.loadArg("groups")
-	t, count := m.reg(), m.reg()
+	xp, table, t, count := m.reg(), m.loadArg("table"), m.reg(), m.reg()
 	var k []vec // constants of the unpacking
 	switch m.level {
 	case avx2:
@@ -229,39 +237,26 @@ func matVecMX(m *asm) {
 	case neon:
 		k = []vec{m.mxMask()}
 	}
-	m.byRows(func(n int) {
-		r := m.newRows(n, stride)
-		m.start(r, w)
-		next := m.newAhead(r)
-		s := m.rowsFrom(scale, n, groups) // its rows follow without gaps
+	rowBytes := func(t reg) { m.argTo(t, "groups"); m.shlR(t, 4) }
+	fold := [...]func([][]vec) vec{m.foldMX2, m.foldMX512, m.foldRows}[m.level]
+	m.streams("groups", rowBytes, fold, func(n int, w, s rows, acc [][]vec) {
 		m.argTo(xp, "x")
-		m.movR(count, groups)
-		acc := m.accumulators(n)
+		m.argTo(count, "groups")
 		m.unrolled(count, 4, func(gs int) {
 			for g := range gs {
 				for i := range n {
+					p := m.row(w, i, 16*g)
 					m.mxTable(t, m.row(s, i, g), table)
 					if g == 0 {
-						m.prefetch(next, i, 0)
+						m.prefetch(p)
 					}
-					m.mxRow(acc[i], m.row(r, i, 16*g), at(xp, 128*g), t, table, k)
+					m.mxRow(acc[i], p, at(xp, 128*g), t, table, k)
 				}
 			}
-			m.advance(r, 16*gs)
-			m.advanceAhead(next, 16*gs)
+			m.advance(w, 16*gs)
 			m.advance(s, gs)
 			m.addI(xp, 128*gs)
 		})
-		m.finish(acc, count, [...]func([][]vec) vec{m.foldMX2, m.foldMX512, m.foldRows}[m.level])
-		m.freeAhead(next)
-		m.freeRows(r)
-		m.freeRows(s)
-		for i := range n {
-			m.addR(w, stride)
-			if i > 0 {
-				m.addR(scale, groups)
-			}
-		}
 	})
 }
 

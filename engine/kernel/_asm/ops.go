@@ -203,18 +203,22 @@ func (m *asm) bcastFrom(d vec, from string) {
 	m.i("VBROADCASTSS %s, %s", from, m.v(d))
 }
 
-// storeLow stores the lowest n float32 of a, n being 1, 2 or 4, on amd64 also 3.
+// storeLow stores the lowest n float32 of a, n being 1, 2 or 4.
 func (m *asm) storeLow(p mem, a vec, n int) {
 	if m.level == neon {
 		m.i("%s F%d, %s", map[int]string{1: "FMOVS", 2: "FMOVD", 4: "FMOVQ"}[n], a, p)
 		return
 	}
-	if n == 3 {
-		m.i("VMOVLPS %s, %s", x(a), p)
-		m.i("VEXTRACTPS $2, %s, %s", x(a), p.plus(8))
+	m.i("%s %s, %s", map[int]string{1: "VMOVSS", 2: "VMOVLPS", 4: "VMOVUPS"}[n], x(a), p)
+}
+
+// storeLane stores lane i (1 to 3) of a at p.
+func (m *asm) storeLane(p reg, a vec, i int) {
+	if m.level == neon {
+		m.i("VST1 V%d.S[%d], (%s)", a, i, p)
 		return
 	}
-	m.i("%s %s, %s", map[int]string{1: "VMOVSS", 2: "VMOVLPS", 4: "VMOVUPS"}[n], x(a), p)
+	m.i("VEXTRACTPS $%d, %s, (%s)", i, x(a), p)
 }
 
 // General registers.
@@ -275,6 +279,30 @@ func (m *asm) subR(r, a reg) {
 		return
 	}
 	m.i("SUBQ %s, %s", a, r)
+}
+
+func (m *asm) shrR(r reg, n int) {
+	if m.level == neon {
+		m.i("LSR $%d, %s, %s", n, r, r)
+		return
+	}
+	m.i("SHRQ $%d, %s", n, r)
+}
+
+func (m *asm) andR(r reg, n int) {
+	if m.level == neon {
+		m.i("AND $%d, %s, %s", n, r, r)
+		return
+	}
+	m.i("ANDQ $%d, %s", n, r)
+}
+
+func (m *asm) mulR(r, a reg) {
+	if m.level == neon {
+		m.i("MUL %s, %s, %s", a, r, r)
+		return
+	}
+	m.i("IMULQ %s, %s", a, r)
 }
 
 func (m *asm) shlR(r reg, n int) {
@@ -427,6 +455,19 @@ func (m *asm) row(r rows, i, off int) mem {
 func (m *asm) advance(r rows, n int) {
 	for _, p := range r.ptr {
 		m.addI(p, n)
+	}
+}
+
+// addRows and subRows move all rows by a register.
+func (m *asm) addRows(r rows, a reg) {
+	for _, p := range r.ptr {
+		m.addR(p, a)
+	}
+}
+
+func (m *asm) subRows(r rows, a reg) {
+	for _, p := range r.ptr {
+		m.subR(p, a)
 	}
 }
 

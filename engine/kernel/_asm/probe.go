@@ -2,15 +2,21 @@ package main
 
 // probes writes the loops that measure what the machine can do.
 func probes(m *asm) {
-	m.fn("read", "p *byte, lines int", func() {
-		p, lines := m.loadArg("p"), m.loadArg("lines")
-		m.loop(lines, func() { // 256 bytes
-			for off := 0; off < 256; off += 4 * m.width() {
-				t := m.vec()
-				m.load(t, at(p, off))
-				m.free(t)
+	// Four streams, like the rows of a product: one alone does not get all that the
+	// memory gives to a core.
+	m.fn("read", "p *byte, stride, lines int", func() {
+		p, stride, lines := m.loadArg("p"), m.loadArg("stride"), m.loadArg("lines")
+		r := m.newRows(4, stride)
+		m.start(r, p)
+		m.loop(lines, func() { // 64 bytes of each stream
+			for i := range 4 {
+				for off := 0; off < 64; off += 4 * m.width() {
+					t := m.vec()
+					m.load(t, m.row(r, i, off))
+					m.free(t)
+				}
 			}
-			m.addI(p, 256)
+			m.advance(r, 64)
 		})
 	})
 	m.fn("peak", "rounds int", func() { // 12 fused multiply-adds a round

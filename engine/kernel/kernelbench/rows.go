@@ -26,7 +26,7 @@ type readTask struct{ b *bench }
 
 func (t readTask) Run(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		t.b.opt.Level.ReadBytes(t.b.window(readBytes / 16))
+		t.b.opt.Level.ReadBytes(t.b.window(readBytes / 4))
 	}
 }
 
@@ -42,7 +42,7 @@ func (b *bench) window(n int) []byte {
 }
 
 func (b *bench) readProbe(p *kernel.Pool) (func(), float64) {
-	return func() { p.Do(readTask{b}, 16*p.Workers(), 1) }, float64(readBytes * p.Workers())
+	return func() { p.Do(readTask{b}, 4*p.Workers(), 1) }, float64(readBytes * p.Workers())
 }
 
 func (b *bench) mulProbe(p *kernel.Pool) (func(), float64) {
@@ -136,7 +136,7 @@ func (b *bench) matMuls() {
 				if n < 64 && p != b.one {
 					continue
 				}
-				rows := max(64*p.Workers(), 1024/n)
+				rows := max(32*p.Workers(), 4096/n) // passes of a few milliseconds
 				probe, amount := b.mulProbe(p)
 				b.add(fmt.Sprintf("matmul/%s/%dx%d/%d/%s", s.format, s.rows, s.cols, n, b.cores(p)), "GFLOP/s", s.what,
 					float64(2*rows*s.cols*n), probe, amount, func() {
