@@ -33,6 +33,9 @@
 // all if the cache is smaller than one token's experts: each layer throws out
 // what the next token needs first.
 //
+// Replay runs policies over recorded routing (ReadTrace), so that a change of the
+// policy is argued with hit rates.
+//
 // # Exactness
 //
 // Order of arrival, size of the cache and company change when an expert is handed
