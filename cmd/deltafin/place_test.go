@@ -174,7 +174,9 @@ func TestPlaceVerifyRepair(t *testing.T) {
 func TestPlaceInTheModelsOwnFolder(t *testing.T) {
 	model := small(t, nil)
 	dirs := append(folders(t, 1), model)
-	args := append([]string{"place", "--model", model, "--reserve", "0", "--overlap", "none", "--drive", dirs[0], "--drive", model}, quick...)
+	// With room for full copies every drive holds something, however its speed was
+	// measured on a busy machine.
+	args := append([]string{"place", "--model", model, "--reserve", "0", "--drive", dirs[0], "--drive", model}, quick...)
 	out := must(t, append(args, "--dry-run")...)
 	narrow(t, out)
 	if !strings.Contains(out, "in place") {
