@@ -28,6 +28,14 @@
 // The ids are the truth, the state is a cache of them, and a Snapshot is that
 // cache on disk.
 //
+// # Models larger than memory
+//
+// With Options.ExpertCache the routed experts are read from drives (stream.go,
+// drives.go): the router speaks, package expert finds hits and sends reads for the
+// rest through ssdio, and the forward pass computes each expert as it lands. What
+// that costs is in Engine.Streaming. An expert that cannot be read ends the call
+// with an *expert.Error; the sequence then has to be read anew.
+//
 // # Exactness
 //
 // For one checkpoint the logits of a position are the same bits on every machine,
