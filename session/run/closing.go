@@ -22,9 +22,9 @@ func (r *Runner) closing(ids []int, set session.Settings) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := closer{r: r, open: []string{"response"}, answered: true}
+	c := closer{r: r, open: []string{"message", "response"}, answered: true}
 	if thinking {
-		c.open, c.answered = []string{"think"}, false
+		c.open, c.answered = []string{"message", "think"}, false
 	}
 	if err := c.read(ids); err != nil {
 		return nil, err
@@ -90,17 +90,18 @@ func (c *closer) close() error {
 			return err
 		}
 	}
-	for len(c.open) > 0 {
+	for ; len(c.open) > 1; c.open = c.open[:len(c.open)-1] {
 		c.end(c.open[len(c.open)-1])
-		c.open = c.open[:len(c.open)-1]
 	}
-	if !c.answered {
-		c.out = append(c.out, m.Open)
-		c.emit("response")
-		c.out = append(c.out, m.Sep)
-		c.end("response")
+	if len(c.open) == 1 { // the message itself
+		if !c.answered {
+			c.out = append(c.out, m.Open)
+			c.emit("response")
+			c.out = append(c.out, m.Sep)
+			c.end("response")
+		}
+		c.end("message")
 	}
-	c.end("message")
 	c.out = append(c.out, m.EndOfMsg)
 	return nil
 }
@@ -113,11 +114,8 @@ func (c *closer) restOfTag() (string, error) {
 		return "", err
 	}
 	want := "response"
-	if c.tag == c.r.markers.Close {
-		want = "message"
-		if len(c.open) > 0 {
-			want = c.open[len(c.open)-1]
-		}
+	if n := len(c.open); c.tag == c.r.markers.Close && n > 0 {
+		want = c.open[n-1]
 	}
 	rest, ok := strings.CutPrefix(want, begun)
 	if !ok {
