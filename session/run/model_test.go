@@ -142,7 +142,9 @@ func TestRefusals(t *testing.T) {
 		"answer":     func() (Result, error) { return b.r.Answer(t.Context(), w, b.greedy(), Request{}, Listener{}) },
 		"continue":   func() (Result, error) { return b.r.Continue(t.Context(), w, 0, Request{}, Listener{}) },
 		"regenerate": func() (Result, error) { return b.r.Regenerate(t.Context(), w, 7, b.greedy(), Request{}, Listener{}) },
-		"branch":     func() (Result, error) { return b.r.Ask(t.Context(), w, user("x"), b.greedy(), Request{Branch: "no"}, Listener{}) },
+		"branch": func() (Result, error) {
+			return b.r.Ask(t.Context(), w, user("x"), b.greedy(), Request{Branch: "no"}, Listener{})
+		},
 	} {
 		if _, err := f(); !errors.Is(err, ErrNothing) && !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
