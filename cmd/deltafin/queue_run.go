@@ -43,6 +43,9 @@ func (f *askFlags) enqueue(ctx context.Context, c *cobra.Command, s streams, que
 	if _, err := chat.ParseEffort(f.effort); err != nil {
 		return usage("--effort: %v", err)
 	}
+	if c.Flags().Changed("seed") {
+		return usage("--seed: the queue keeps no seed; ask at once, or regenerate the answer with one")
+	}
 	if f.branch != "" && f.thread == "" && !f.last {
 		return usage("--branch needs --thread or --last")
 	}

@@ -26,17 +26,20 @@ type work struct {
 }
 
 // openWork opens threads and model and locks the thread that the flags name.
-// The thread comes first: to learn that it does not exist must not take a
+func (f *askFlags) openWork(ctx context.Context, c *cobra.Command, s streams) (*work, error) {
+	k := &work{s: s, f: f, c: c}
+	if err := k.open(ctx); err != nil {
+		return nil, errors.Join(err, k.close())
+	}
+	return k, nil
+}
+
+// open takes the thread first: to learn that it does not exist must not take a
 // model's time.
-func (f *askFlags) openWork(ctx context.Context, c *cobra.Command, s streams) (k *work, err error) {
-	k = &work{s: s, f: f, c: c}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, k.close())
-		}
-	}()
+func (k *work) open(ctx context.Context) (err error) {
+	f := k.f
 	if k.store, err = openThreads(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	var id session.ID
 	switch {
@@ -47,30 +50,30 @@ func (f *askFlags) openWork(ctx context.Context, c *cobra.Command, s streams) (k
 		id, err = k.store.FindThread(ctx, f.thread)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	start := time.Now()
-	if k.e, err = f.model.open(ctx, c, s); err != nil {
-		return nil, err
+	if k.e, err = f.model.open(ctx, k.c, k.s); err != nil {
+		return err
 	}
 	k.loaded = time.Since(start)
 	if k.r, err = f.keep.newRunner(k.store, k.e); err != nil {
-		return nil, err
+		return err
 	}
 	if f.newThread {
 		info, err := k.store.Create(ctx, "", workingFolder())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		id = info.ID
 	}
 	if k.w, err = k.store.Lock(ctx, id); err != nil {
-		return nil, err
+		return err
 	}
 	if rec := k.w.Recovered(); rec != nil {
-		fmt.Fprintf(s.err, "recovered: %s\n", rec)
+		fmt.Fprintf(k.s.err, "recovered: %s\n", rec)
 	}
-	return k, nil
+	return nil
 }
 
 // close gives everything back. A writer that cannot be closed because the disk

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -238,5 +239,71 @@ func TestPausedAnywhereSameText(t *testing.T) {
 	}
 	if !strings.Contains(text, "fox") || whole.Tokens != len(want) {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestCancelledKeepsEverything: a context that ends stops between two layers,
+// in the prompt or in the answer, and the answer goes on to the same text.
+func TestCancelledKeepsEverything(t *testing.T) {
+	b := newBench(t, Options{LongPrefill: 16})
+	how := b.greedy()
+	w := b.lock(b.thread())
+	must[Result](t)(b.r.Ask(t.Context(), w, user("Tell me a story about a fox."), how, Request{}, b.listener()))
+	check(t, w.Close())
+	want := b.tokens
+	enough := errors.New("enough")
+	for _, where := range []string{"prompt", "answer"} {
+		b.again(Options{})
+		check(t, os.RemoveAll(b.r.opt.Snapshots))
+		check(t, os.Mkdir(b.r.opt.Snapshots, 0o700))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l := b.listener()
+		token := l.Token
+		l.Token = func(tok Token) {
+			if token(tok); tok.Index == 9 {
+				cancel(enough)
+			}
+		}
+		if where == "prompt" {
+			l.Prefill = func(p engine.Progress) {
+				if p.Layer == 3 {
+					cancel(enough)
+				}
+			}
+		}
+		w := b.lock(b.thread())
+		res, err := b.r.Ask(ctx, w, user("Tell me a story about a fox."), how, Request{}, l)
+		if !errors.Is(err, enough) || res.Status != session.Paused || res.Stop != StopCancelled || where == "prompt" && res.Tokens != 0 || res.Tokens > 11 {
+			t.Errorf("%s: %v %+v", where, err, res)
+		}
+		_, err = b.r.Continue(t.Context(), w, 0, Request{}, b.listener())
+		check(t, err)
+		check(t, w.Close())
+		if !slices.Equal(b.tokens, want) {
+			t.Errorf("%s: %q", where, b.text)
+		}
+	}
+}
+
+// TestAsLongAgain: an answer that its bound ended goes on with as much again, or
+// as much as is said, and to the same text.
+func TestAsLongAgain(t *testing.T) {
+	b := newBench(t, Options{})
+	w := b.lock(b.thread())
+	defer func() { check(t, w.Close()) }()
+	how := b.greedy()
+	how.Settings.MaxTokens = 10
+	res, err := b.r.Ask(t.Context(), w, user("Tell me a story about a fox."), how, Request{}, b.listener())
+	check(t, err)
+	want := b.plain(res.Prompt, sample.Params{}, 27)
+	for _, c := range []struct{ more, tokens int }{{0, 20}, {7, 27}} {
+		if res.Status != session.Done || res.Stop != StopLength {
+			t.Errorf("%+v", res)
+		}
+		res, err = b.r.Continue(t.Context(), w, c.more, Request{}, b.listener())
+		check(t, err)
+		if res.Tokens != c.tokens || !slices.Equal(b.tokens, want[:c.tokens]) {
+			t.Errorf("%d more: %+v", c.more, res)
+		}
 	}
 }
