@@ -69,6 +69,9 @@ func TestSameBitsHoweverExpertsArrive(t *testing.T) {
 		dir := filepath.Join("..", "testdata", "golden", name)
 		g, m := readGolden(t, filepath.Join(dir, "vectors.json")), openModel(t, dir)
 		ids := g.IDs[:24]
+		if testing.Short() {
+			ids = ids[:8]
+		}
 		pool := newPool(t, 2)
 		want, wantState := runIn(t, m, pool, ids, 1)
 		for seed := range uint64(4) {
