@@ -203,45 +203,55 @@ func TestFullDiskWhileOpening(t *testing.T) {
 func TestPowerCuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range rounds(5, 25, 1000) {
-		ffs, vfsName := newFaultFS(t)
-		ffs.watch = true
-		s := reopen(t, t.TempDir(), &Options{Group: -1, vfs: vfsName})
-		smallLog(t, s)
-		id, w := newThread(t, s)
-		say(t, w, "?")
-		a := must[*Answer](t)(w.Begin(t.Context(), AnswerOptions{}))
-		x := &script{t: t}
-		want := 1 + r.IntN(12)
-		for i := range want {
-			must[int](t)(a.Append(t.Context(), x.token(i)))
-		}
-		// One more, cut off at one of its own changes.
-		inFlight := 0
-		if k := r.IntN(4); k > 0 {
-			ffs.arm(k, sqlite3.IOERR_WRITE)
-			a.Append(t.Context(), x.token(want))
-			inFlight = 1
-		}
-		dir := ffs.cutPower(t, r)
-		ffs.room()
-
-		after := reopen(t, dir, nil)
-		w2 := lock(t, after, id)
-		rec := w2.Recovered()
-		if rec == nil || rec.Tokens < want || rec.Tokens > want+inFlight {
-			t.Fatalf("%d durable, %d in flight; recovered %+v", want, inFlight, rec)
-		}
-		th := must[*Thread](t)(after.Load(t.Context(), id, LoadOptions{Bodies: true}))
-		for i, tok := range th.Turns[1].Body.Tokens {
-			if tok != x.token(i) {
-				t.Fatalf("token %d: %+v", i, tok)
-			}
-		}
-		if msg := rec.String(); !strings.Contains(msg, fmt.Sprintf("(token %d)", rec.Tokens)) {
-			t.Errorf("message %q", msg)
-		}
-		sound(t, after)
+		cutPowerOnce(t, r)
 	}
+}
+
+func cutPowerOnce(t *testing.T, r *rand.Rand) {
+	ctx := t.Context()
+	ffs, vfsName := newFaultFS(t)
+	ffs.watch = true
+	s := must[*Store](t)(Open(ctx, t.TempDir(), &Options{Group: -1, vfs: vfsName}))
+	smallLog(t, s)
+	id := must[ThreadInfo](t)(s.Create(ctx, "", "")).ID
+	w := must[*Writer](t)(s.Lock(ctx, id))
+	say(t, w, "?")
+	a := must[*Answer](t)(w.Begin(ctx, AnswerOptions{}))
+	x := &script{t: t}
+	want := 1 + r.IntN(12)
+	for i := range want {
+		must[int](t)(a.Append(ctx, x.token(i)))
+	}
+	// One more, cut off at one of its own changes.
+	inFlight := 0
+	if k := r.IntN(4); k > 0 {
+		ffs.arm(k, sqlite3.IOERR_WRITE)
+		a.Append(ctx, x.token(want))
+		inFlight = 1
+	}
+	dir := ffs.cutPower(t, r)
+	ffs.room()
+	check(t, w.Close())
+	check(t, s.Close())
+
+	after := must[*Store](t)(Open(ctx, dir, nil))
+	w = must[*Writer](t)(after.Lock(ctx, id))
+	rec := w.Recovered()
+	if rec == nil || rec.Tokens < want || rec.Tokens > want+inFlight {
+		t.Fatalf("%d durable, %d in flight; recovered %+v", want, inFlight, rec)
+	}
+	th := must[*Thread](t)(after.Load(ctx, id, LoadOptions{Bodies: true}))
+	for i, tok := range th.Turns[1].Body.Tokens {
+		if tok != x.token(i) {
+			t.Fatalf("token %d: %+v", i, tok)
+		}
+	}
+	if msg := rec.String(); !strings.Contains(msg, fmt.Sprintf("(token %d)", rec.Tokens)) {
+		t.Errorf("message %q", msg)
+	}
+	sound(t, after)
+	check(t, w.Close())
+	check(t, after.Close())
 }
 
 // TestFlippedBytes damages a closed database at random. Nothing may panic,
