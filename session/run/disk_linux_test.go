@@ -56,7 +56,7 @@ func smallDisk(dir string) error {
 	if d.want, err = d.answer("whole", 0); err != nil {
 		return fmt.Errorf("with room: %w", err)
 	}
-	for room := 20 << 10; room < 1000<<10; room += 36 << 10 {
+	for room := 20 << 10; room < 1000<<10; room += 80 << 10 {
 		got, err := d.answer(fmt.Sprint("room", room), room)
 		if err != nil {
 			return fmt.Errorf("with room for %d bytes: %w", room, err)

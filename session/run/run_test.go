@@ -33,7 +33,7 @@ func check(t testing.TB, err error) {
 }
 
 // most bounds answers of the toy, which sometimes finds no end.
-const most = 150
+const most = 60
 
 // A bench is a folder with a store, the demonstration model and a Runner.
 type bench struct {
@@ -143,7 +143,7 @@ func TestAThreadIsOneConversation(t *testing.T) {
 	defer w.Close()
 	must[session.ID](t)(w.Append(t.Context(), "", session.NewTurn{Role: session.System, Text: "You are brief."}))
 	p := chat.Prompt{Thinking: true, Effort: chat.EffortLow, Generate: true, Messages: []chat.Message{{Role: chat.System, Content: "You are brief."}}}
-	for _, q := range []string{"hello", "Name four fruits.", "Tell me a story about a fox."} {
+	for _, q := range []string{"hello", "Name four fruits.", "hello again"} {
 		res, err := b.r.Ask(t.Context(), w, user(q), b.greedy(), Request{}, b.listener())
 		check(t, err)
 		p.Messages = append(p.Messages, chat.Message{Role: chat.User, Content: q})
@@ -180,7 +180,7 @@ func TestAThreadIsOneConversation(t *testing.T) {
 func TestPausedAnywhereSameText(t *testing.T) {
 	b := newBench(t, Options{})
 	how := b.greedy()
-	how.Settings.Temperature, how.Seed = 0.8, 7
+	how.Settings.Temperature, how.Settings.MaxTokens, how.Seed = 0.8, 150, 7
 	w := b.lock(b.thread())
 	whole, err := b.r.Ask(t.Context(), w, user("Tell me a story about a fox."), how, Request{}, b.listener())
 	check(t, err)
