@@ -307,7 +307,8 @@ func TestBenchDrivesSpeaksTheLanguage(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, row := range r.Results {
-		if row.Name == "" || row.Unit == "" || !(row.Value > 0) {
+		// A busy machine may leave no time for a figure; the row then says so.
+		if row.Name == "" || row.Unit == "" || !(row.Value > 0) && !strings.Contains(row.Note, "time was too short") {
 			t.Errorf("%+v", row)
 		}
 	}
