@@ -39,10 +39,7 @@ func TestNanoGoldens(t *testing.T) {
 			continue
 		}
 		g := readGolden(t, path)
-		sizes := map[string]int{"prefill": len(g.IDs)}
-		if !testing.Short() || name == "hello.json" {
-			sizes["step"] = 1
-		}
+		sizes := map[string]int{"prefill": len(g.IDs), "step": 1}
 		for form, size := range sizes {
 			t.Run(name+"/"+form, func(t *testing.T) {
 				rec, _ := runIn(t, m, pool, g.IDs, size)
