@@ -24,6 +24,10 @@ type Progress struct {
 	Pass   int // tokens of the pass under way
 	Layer  int // layers of that pass that are done
 	Layers int
+	// Bytes were read from drives so far, and Rate is what they give now, in bytes
+	// per second: 0 for a model in memory. Two calls at once share both.
+	Bytes int64
+	Rate  float64
 	// Elapsed is the time since the prompt was begun. Left is an estimate of what
 	// remains, 0 while there is none.
 	Elapsed, Left time.Duration

@@ -47,16 +47,17 @@ func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Lis
 	if err := e.check(&req); err != nil {
 		return res, err
 	}
-	if err := e.acquire(ctx); err != nil {
+	lane, err := e.acquire(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			res.Finish = Cancelled
 		}
 		return res, err
 	}
-	defer e.release()
-	err := e.prefill(ctx, seq, req.Tokens, &res, l)
+	defer lane.release()
+	err = lane.prefill(ctx, []Prompt{{seq, req.Tokens}}, &res, l)
 	if err == nil {
-		err = e.decode(ctx, seq, req, &res, l)
+		err = lane.decode(ctx, seq, req, &res, l)
 	}
 	e.stats.add(&res)
 	if err != nil && ctx.Err() != nil {
@@ -89,61 +90,15 @@ func (e *Engine) check(req *Request) error {
 	return nil
 }
 
-// prefill brings the sequence to the end of ids, in passes over the weights.
-func (e *Engine) prefill(ctx context.Context, seq *Sequence, ids []int, res *Result, l Listener) error {
-	start := time.Now()
-	p := Progress{Tokens: len(ids), Reused: seq.reuse(ids), Layers: e.model.Config().Layers}
-	p.Done = p.Reused
-	res.Reused = p.Reused
-	report := func() {
-		if l.Prefill == nil {
-			return
-		}
-		p.Elapsed = time.Since(start)
-		p.Left = 0
-		if f := p.Fraction(); f > 0 {
-			p.Left = time.Duration(float64(p.Elapsed) * (1 - f) / f)
-		}
-		l.Prefill(p)
-	}
-	report()
-	e.runner.Observe = &k3.Observer{Layer: func(layer int) {
-		p.Layer = layer + 1
-		report()
-	}}
-	defer func() { e.runner.Observe = nil }()
-	for rest := ids[p.Reused:]; len(rest) > 0; {
-		pass := rest[:min(len(rest), e.opts.PrefillRows)]
-		rest = rest[len(pass):]
-		p.Pass, p.Layer = len(pass), 0
-		want := k3.NoLogits
-		if len(rest) == 0 {
-			want = k3.LastLogits
-		}
-		logits, err := e.runner.Forward(ctx, seq.state, pass, want)
-		if err != nil {
-			return fmt.Errorf("reading the prompt at token %d: %w", p.Done, err)
-		}
-		seq.tokens = append(seq.tokens, pass...)
-		seq.logits = append(seq.logits[:0], logits...)
-		p.Done += len(pass)
-		p.Pass = 0
-		res.Prefilled = p.Done - p.Reused
-		res.PrefillTime = time.Since(start)
-	}
-	report()
-	return nil
-}
-
 // decode generates from the end of the sequence.
-func (e *Engine) decode(ctx context.Context, seq *Sequence, req Request, res *Result, l Listener) error {
-	c := e.model.Config()
+func (w *lane) decode(ctx context.Context, seq *Sequence, req Request, res *Result, l Listener) error {
+	c := w.e.model.Config()
 	start := time.Now()
 	last := start
 	s := sample.Sampler{Params: req.Sampling}
 	if l.Layer != nil {
-		e.runner.Observe = &k3.Observer{Layer: func(layer int) { l.Layer(layer+1, c.Layers) }}
-		defer func() { e.runner.Observe = nil }()
+		w.observe(func(layer int) { l.Layer(layer+1, c.Layers) })
+		defer w.observe(nil)
 	}
 	for n := 0; ; n++ {
 		if n == req.MaxTokens {
@@ -159,7 +114,10 @@ func (e *Engine) decode(ctx context.Context, seq *Sequence, req Request, res *Re
 		stop := slices.Contains(req.Stop, id)
 		if l.Token != nil {
 			now := time.Now()
-			err = l.Token(Token{ID: id, Position: pos, Index: n, Stop: stop, Elapsed: now.Sub(last)})
+			// Who keeps the token writes it to a disk: no reason to hold up others.
+			w.e.baton.without(func() {
+				err = l.Token(Token{ID: id, Position: pos, Index: n, Stop: stop, Elapsed: now.Sub(last)})
+			})
 			last = now
 		}
 		res.DecodeTime = time.Since(start)
@@ -179,7 +137,7 @@ func (e *Engine) decode(ctx context.Context, seq *Sequence, req Request, res *Re
 			res.Finish = Length
 			return nil // the last token is fed when the caller goes on
 		}
-		logits, err := e.runner.Forward(ctx, seq.state, []int{id}, k3.LastLogits)
+		logits, err := w.runner.Forward(ctx, seq.state, []int{id}, k3.LastLogits)
 		if err != nil {
 			return fmt.Errorf("token %d of the reply: %w", n+1, err)
 		}
@@ -196,16 +154,17 @@ func (e *Engine) Logits(ctx context.Context, ids []int, rows int, emit func(logi
 	if err := e.check(&req); err != nil {
 		return err
 	}
-	if err := e.acquire(ctx); err != nil {
+	lane, err := e.acquire(ctx)
+	if err != nil {
 		return err
 	}
-	defer e.release()
+	defer lane.release()
 	if rows <= 0 {
 		rows = e.opts.PrefillRows
 	}
 	st := e.model.NewState()
 	for pass := range slices.Chunk(ids, rows) {
-		logits, err := e.runner.Forward(ctx, st, pass, k3.AllLogits)
+		logits, err := lane.runner.Forward(ctx, st, pass, k3.AllLogits)
 		if err != nil {
 			return err
 		}

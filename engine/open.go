@@ -25,12 +25,12 @@ type Engine struct {
 	tok     *tokenizer.Tokenizer
 	markers chat.Markers
 	pool    *kernel.Pool
-	runner  *k3.Runner
 	info    Info
 	stop    []int
 	stream  *stream // nil: experts are mapped
 
-	turn   chan struct{} // holds one token while nobody generates
+	lanes  chan *lane // those nobody uses
+	baton  baton      // held by the lane that computes
 	closed atomic.Bool
 	stats  counters
 }
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, turn: make(chan struct{}, 1)}
+	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, baton: newBaton()}
 	if o.ExpertCache > 0 {
 		if e.stream, err = openStream(ck, o); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	}
 	e.model = model
 	e.pool = kernel.NewPool(table, o.Threads)
-	e.runner = model.NewRunner(e.pool)
+	e.makeLanes()
 	e.stop = stopIDs(ck, markers)
 	e.info = Info{
 		Name: NanoName, Toy: true, Notice: nano.Notice, Fingerprint: ck.Fingerprint(),
@@ -111,7 +111,6 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if o.Model != "" {
 		e.info.Name, e.info.Dir, e.info.Toy, e.info.Notice = filepath.Base(filepath.Clean(o.Model)), o.Model, false, ""
 	}
-	e.turn <- struct{}{}
 	return e, nil
 }
 
@@ -140,14 +139,16 @@ func stopIDs(ck *checkpoint.Checkpoint, m chat.Markers) []int {
 	return ids
 }
 
-// Close ends the workers, closes the drives and unmaps the files. It waits for a running Generate;
-// cancel that first.
+// Close ends the workers, closes the drives and unmaps the files. It waits for
+// running calls; cancel those first.
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
 	}
-	<-e.turn
-	close(e.turn)
+	for range cap(e.lanes) {
+		<-e.lanes
+	}
+	close(e.lanes)
 	e.pool.Close()
 	var err error
 	if e.stream != nil {
@@ -158,25 +159,6 @@ func (e *Engine) Close() error {
 	}
 	return nil
 }
-
-// acquire waits for the engine to be free. release gives it back.
-func (e *Engine) acquire(ctx context.Context) error {
-	select {
-	case _, open := <-e.turn:
-		if !open {
-			return ErrClosed
-		}
-		if e.closed.Load() {
-			e.turn <- struct{}{}
-			return ErrClosed
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (e *Engine) release() { e.turn <- struct{}{} }
 
 // Info says what was opened.
 func (e *Engine) Info() Info { return e.info }

@@ -28,6 +28,9 @@ type Options struct {
 	// read from drives into a cache of this size; 0 maps all of them, which is
 	// right for models that fit in memory. It never changes a result.
 	ExpertCache int64
+	// NoLookahead reads no expert before the router has asked for it. It never
+	// changes a result.
+	NoLookahead bool
 	// Drives are the folders that experts are read from, each as in
 	// emulate.ParseSpec: a path, with limits and faults to emulate behind commas. A
 	// folder holds packs that were placed there, or the model's own folder is in

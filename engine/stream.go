@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math/bits"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
@@ -13,13 +14,16 @@ import (
 )
 
 // A stream is the experts of a model that are read from drives: the drives, the
-// reads, and the cache in front of them. It implements k3.Experts for the one
-// Runner of an Engine.
+// reads, and the cache in front of them. It implements k3.Experts for the
+// Runners of an Engine.
 type stream struct {
 	fleet emulate.Fleet
 	cat   *expert.Catalog
 	set   *ssdio.Set
 	store *expert.Store
+
+	// around is called with what waits for a read. It is set before any feed is made.
+	around func(wait func())
 
 	placed *place.Placement // nil for the demonstration model
 	record bool             // keep the sums of what was read for the first time
@@ -41,7 +45,9 @@ func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
 	if s.set, err = ssdio.Open(drives, layout, &ssdio.Options{Verify: ssdio.VerifyAll()}); err != nil {
 		return nil, err
 	}
-	s.store, err = expert.NewStore(s.cat, s.set, layout, expert.Options{Budget: o.ExpertCache, Drives: len(drives)})
+	s.store, err = expert.NewStore(s.cat, s.set, layout, expert.Options{
+		Budget: o.ExpertCache, Drives: len(drives), NoAhead: o.NoLookahead,
+	})
 	if err != nil {
 		return nil, errors.Join(err, s.set.Close())
 	}
@@ -66,27 +72,45 @@ func (s *stream) slots() int {
 }
 
 // NewFeed implements k3.Experts.
-func (s *stream) NewFeed() k3.Feed { return &feed{s: s} }
+func (s *stream) NewFeed() k3.Feed { return &feed{s: s, turn: s.store.NewTurn(s.around)} }
 
 // A feed translates between what the forward pass asks and what the store has.
 type feed struct {
 	s     *stream
+	turn  *expert.Turn
 	layer int
 	want  []expert.Want
+	cands []expert.Candidate
 }
 
 func (f *feed) Streams() bool { return true }
+
+func (f *feed) Ahead(layer int) bool { return f.turn.Ahead(layer) }
+
+// Guess classes candidates of one row by rank, of many rows by how many rows would
+// choose them.
+func (f *feed) Guess(layer, rows int, likely []k3.Want) {
+	f.cands = f.cands[:0]
+	for i, w := range likely {
+		class := min(i, expert.Classes/2-1)
+		if rows > 1 {
+			class = expert.Classes/2 + min(bits.Len32(uint32(w.Rows)), expert.Classes/2-1)
+		}
+		f.cands = append(f.cands, expert.Candidate{Expert: w.Expert, Class: uint8(class)})
+	}
+	f.turn.Guess(layer, f.cands)
+}
 
 func (f *feed) Begin(ctx context.Context, layer int, want []k3.Want) error {
 	f.layer, f.want = layer, f.want[:0]
 	for _, w := range want {
 		f.want = append(f.want, expert.Want(w))
 	}
-	return f.s.store.Begin(ctx, layer, f.want)
+	return f.turn.Begin(ctx, layer, f.want)
 }
 
 func (f *feed) Next(wait bool) (int, k3.Expert, bool, error) {
-	i, data, ok, err := f.s.store.Next(wait)
+	i, data, ok, err := f.turn.Next(wait)
 	if err != nil || !ok {
 		return 0, k3.Expert{}, false, err
 	}
@@ -94,8 +118,8 @@ func (f *feed) Next(wait bool) (int, k3.Expert, bool, error) {
 	return i, k3.Expert(m), err == nil, err
 }
 
-func (f *feed) Done(i int) { f.s.store.Done(i) }
-func (f *feed) End()       { f.s.store.End() }
+func (f *feed) Done(i int) { f.turn.Done(i) }
+func (f *feed) End()       { f.turn.End() }
 
 // Streaming is what the experts that are read from drives cost: uses and the
 // cache, and the drives. All but the gauges only grow.

@@ -164,28 +164,35 @@ func TestSameLogitsFromDrives(t *testing.T) {
 				if i == 1 {
 					runs = append(runs, [2]int{1, 1}, [2]int{2, 5}, [2]int{2, len(d.ids)})
 				}
-				for _, run := range runs {
-					threads, rows := run[0], run[1]
-					what := fmt.Sprintf("%s/%s/cache %d/%d threads/rows of %d", name, home, cache, threads, rows)
-					got, st, err := d.logits(t, Options{Threads: threads, ExpertCache: cache, Drives: drives}, rows)
+				for k, run := range runs {
+					threads, rows, blind := run[0], run[1], (i+k)%2 == 0
+					what := fmt.Sprintf("%s/%s/cache %d/%d threads/rows of %d/blind %v", name, home, cache, threads, rows, blind)
+					got, st, err := d.logits(t, Options{Threads: threads, ExpertCache: cache, Drives: drives, NoLookahead: blind}, rows)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
 					sameLogits(t, what, got, want)
-					d.checkCounts(t, what, &st, cache, rows)
+					d.checkCounts(t, what, &st, cache, rows, blind)
 				}
 			}
 		}
 	}
 }
 
-// checkCounts: every miss is one read, none is in vain; with room for all, no
-// expert is read twice, and a single pass never reads one twice.
-func (d *disks) checkCounts(t *testing.T, what string, st *Streaming, cache int64, rows int) {
+// checkCounts: every use is counted once; without lookahead every miss is one read
+// and none is in vain; with room for all, no expert is read twice, and a single
+// pass never reads one twice.
+func (d *disks) checkCounts(t *testing.T, what string, st *Streaming, cache int64, rows int, blind bool) {
 	t.Helper()
-	c := &st.Experts.Total
-	if c.Missed != st.Drives.Total.Requests || c.Useful != st.Drives.Total.Useful || c.Wasted != 0 || c.Unused != 0 {
-		t.Errorf("%s: %d misses of %d bytes, %d reads of %d bytes, %d unused", what, c.Missed, c.Useful, st.Drives.Total.Requests, st.Drives.Total.Useful, c.Unused)
+	c, io := &st.Experts.Total, &st.Drives.Total
+	if blind && (c.Missed != io.Requests || c.Useful != io.Useful || c.Wasted != 0 || c.Unused != 0 || c.InTime+c.Late+c.Judged != 0) {
+		t.Errorf("%s: %+v beside %d reads of %d bytes", what, *c, io.Requests, io.Useful)
+	}
+	if c.Missed+c.InTime+c.Late > io.Requests || c.Useful > io.Useful || c.Useful+c.Wasted > io.Read {
+		t.Errorf("%s: %+v beside %d reads of %d bytes", what, *c, io.Requests, io.Useful)
+	}
+	if n := int64(d.cat.MoELayers() * len(d.ids) * d.topK); rows == 1 && c.Uses() != n {
+		t.Errorf("%s: %d uses, want %d", what, c.Uses(), n)
 	}
 	if cache == 1<<30 && c.Missed > int64(d.cat.Experts()) {
 		t.Errorf("%s: %d reads of %d experts", what, c.Missed, d.cat.Experts())
@@ -242,7 +249,7 @@ func TestDriveFailsInTheMiddle(t *testing.T) {
 // in later runs, and a bit that changed since is found and named.
 func TestSumsOutliveTheRun(t *testing.T) {
 	d := newDisks(t, "tiny-b")
-	o := Options{Threads: 1, ExpertCache: 1 << 30, DriveState: t.TempDir()}
+	o := Options{Threads: 1, ExpertCache: 1 << 30, DriveState: t.TempDir(), NoLookahead: true}
 	want, _, err := d.logits(t, o, 1)
 	if err != nil {
 		t.Fatal(err)

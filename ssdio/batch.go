@@ -47,6 +47,9 @@ type Result struct {
 	// happens only for fixed memory or where the spare slots ran out, always
 	// with an Err that wraps ErrStuck.
 	Stuck bool
+	// Arrived is how many bytes of the request had come from drives; less than all
+	// of them with an Err, and then for nothing.
+	Arrived int64
 	// Err is nil, or a *ReadError, or the context's error, or ErrClosed.
 	Err error
 }
@@ -57,12 +60,14 @@ type Batch struct {
 	set     *Set
 	reqs    []request
 	results chan Result
+	owned   bool        // results is of this batch alone, and closed after the last
 	stop    func() bool // takes the batch off its context
 	left    int         // requests without a result; the set's lock guards it
 }
 
 // Results gives each result as it lands, in no fixed order, and is closed after
-// the last. It has room for all, so nobody waits for a slow reader.
+// the last. It has room for all, so nobody waits for a slow reader. It is not for
+// batches of ReadTo.
 func (b *Batch) Results() <-chan Result { return b.results }
 
 // Wait waits for all requests and returns the results in the order of the

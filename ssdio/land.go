@@ -276,9 +276,14 @@ func (s *Set) release(r *request, target int) {
 // result sends a result; the channel has room for all of them.
 func (s *Set) result(r *request, res Result) {
 	b := r.batch
+	for _, n := range r.got {
+		res.Arrived += n
+	}
 	b.results <- res
 	if b.left--; b.left == 0 {
-		close(b.results)
+		if b.owned {
+			close(b.results)
+		}
 		stop := b.stop
 		s.later(func() { stop() })
 	}

@@ -182,9 +182,24 @@ func (s *Set) since() time.Duration { return time.Since(s.started) }
 // wrong with a request comes as its result. Cancelling ctx cancels what has not
 // arrived yet.
 func (s *Set) Read(ctx context.Context, class Class, reqs []Request) *Batch {
-	b := &Batch{set: s, reqs: make([]request, len(reqs)), results: make(chan Result, len(reqs)), left: len(reqs)}
+	b := s.send(ctx, class, reqs, make(chan Result, len(reqs)), true)
 	if len(reqs) == 0 {
 		close(b.results)
+	}
+	return b
+}
+
+// ReadTo is Read with results that go to a channel of the caller's, which several
+// batches may share: Result.Key tells them apart. The channel must have room for
+// the results of all requests under way, since the set does not wait for it, and
+// is never closed.
+func (s *Set) ReadTo(ctx context.Context, class Class, reqs []Request, results chan Result) *Batch {
+	return s.send(ctx, class, reqs, results, false)
+}
+
+func (s *Set) send(ctx context.Context, class Class, reqs []Request, results chan Result, owned bool) *Batch {
+	b := &Batch{set: s, reqs: make([]request, len(reqs)), results: results, owned: owned, left: len(reqs)}
+	if len(reqs) == 0 {
 		return b
 	}
 	for i := range reqs {

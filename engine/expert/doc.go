@@ -5,15 +5,17 @@
 //
 //	cat, err := expert.NewCatalog(ck)          // where every expert lies, what it is
 //	store, err := expert.NewStore(cat, set, layout, expert.Options{Budget: 32 << 30, Drives: 4})
-//	err = store.Begin(ctx, layer, want)        // misses go out as reads at once
+//	turn := store.NewTurn(nil)             // one user; several share the cache and the reads
+//	turn.Guess(layer, likely)              // before the router of the layer has spoken
+//	err = turn.Begin(ctx, layer, want)     // misses go out as reads at once
 //	for {
-//		i, data, ok, err := store.Next(true)   // hits first, then as they land
+//		i, data, ok, err := turn.Next(true)    // hits first, then as they land
 //		if err != nil || !ok { break }
 //		w, err := cat.Matrices(layer, int(want[i].Expert), data)
 //		...                                    // compute
-//		store.Done(i)
+//		turn.Done(i)
 //	}
-//	store.End()
+//	turn.End()
 //
 // # Slots
 //
@@ -36,6 +38,18 @@
 // Replay runs policies over recorded routing (ReadTrace), so that a change of the
 // policy is argued with hit rates.
 //
+// # Reading ahead
+//
+// A guess of what a layer will need is read while the drives have nothing else to
+// do: as many experts as they carry in the time that usually passes until the
+// router speaks, in slots that no cached expert has, with the least right of all
+// reads. How likely a candidate is right is learnt per layer and class of
+// candidate, from guesses that nothing was read for as well. What a wrong one cost
+// is charged to a credit that only useful bytes fill, so that waste stays below a
+// few percent whatever the guesses are worth; a layer whose guesses are worth
+// nothing is left alone, but for a look now and then. A wrong guess that was read
+// may stay in the cache, if it is warm enough.
+//
 // # Exactness
 //
 // Order of arrival, size of the cache and company change when an expert is handed
@@ -43,9 +57,10 @@
 // what failed the check is an Error. Whoever sums expert outputs must do so in an
 // order of its own.
 //
-// # Caveats
+// # Several turns
 //
-// A Store serves one layer at a time and one goroutine, apart from Stats. It
-// issues no read before it is asked, so in its counters InTime and Late stay
-// zero and every wait is for a missed expert.
+// A Turn is one user with one layer open at a time. Turns share slots, cache and
+// reads: what one has asked for serves the other, and a read is cancelled when
+// nobody waits for it any more. Turn.Next runs its wait inside a function of the
+// caller, who can let somebody else compute meanwhile.
 package expert

@@ -13,6 +13,7 @@ var (
 	ErrOpen = errors.New("a layer's experts are in use")
 	// ErrUnknown: the model has no such expert.
 	ErrUnknown = errors.New("no such expert")
+	errEnded   = errors.New("the layer was ended")
 )
 
 // An Error is an expert that could not be had. Nothing of it was used. Err wraps

@@ -15,9 +15,21 @@ type Counts struct {
 	Unused int64 // read, and thrown out or given up before it was used
 
 	Useful int64 // bytes read for uses
-	Wasted int64 // bytes read for Unused
+	Wasted int64 // bytes read for Unused, and parts of experts that were given up
+
+	// Of uses in layers for which a guess was made before, how many were in it: the
+	// recall of the lookahead, whether or not anything was read for it.
+	Judged, Foreseen int64
 
 	Stall time.Duration // the arithmetic had nothing to do but wait
+}
+
+// Recall is the share of judged uses that were foreseen, 0 without any.
+func (c *Counts) Recall() float64 {
+	if c.Judged == 0 {
+		return 0
+	}
+	return float64(c.Foreseen) / float64(c.Judged)
 }
 
 // Uses is the number of all uses.
@@ -39,6 +51,8 @@ func (c *Counts) add(o *Counts, sign int64) {
 	c.Unused += sign * o.Unused
 	c.Useful += sign * o.Useful
 	c.Wasted += sign * o.Wasted
+	c.Judged += sign * o.Judged
+	c.Foreseen += sign * o.Foreseen
 	c.Stall += time.Duration(sign) * o.Stall
 }
 
@@ -62,22 +76,23 @@ func (s *Stats) Sub(old *Stats) {
 	}
 }
 
-// layerCounts are the Counts of one layer as they are counted: by the goroutine
-// that uses the store, read by any.
+// layerCounts are the Counts of one layer as they are counted: under the
+// lock of the store, read by anyone.
 type layerCounts struct {
-	hit, missed, unused, useful, wasted, stallNS atomic.Int64
+	hit, inTime, late, missed, unused, useful, wasted, judged, foreseen, stallNS atomic.Int64
 }
 
 // Stats reads the counters into st, reusing its memory. It takes no lock and may
 // be called from any goroutine.
 func (s *Store) Stats(st *Stats) {
 	layers := st.Layers[:0]
-	*st = Stats{Slots: s.slots, Limit: s.policy.Limit(), Cached: int(s.cached.Load()), Bytes: s.bytes}
+	*st = Stats{Slots: s.slots, Limit: int(s.limit.Load()), Cached: int(s.cached.Load()), Bytes: s.bytes}
 	for i := range s.counts {
 		c := &s.counts[i]
 		layers = append(layers, Counts{
-			Hit: c.hit.Load(), Missed: c.missed.Load(), Unused: c.unused.Load(),
-			Useful: c.useful.Load(), Wasted: c.wasted.Load(), Stall: time.Duration(c.stallNS.Load()),
+			Hit: c.hit.Load(), InTime: c.inTime.Load(), Late: c.late.Load(), Missed: c.missed.Load(),
+			Unused: c.unused.Load(), Useful: c.useful.Load(), Wasted: c.wasted.Load(),
+			Judged: c.judged.Load(), Foreseen: c.foreseen.Load(), Stall: time.Duration(c.stallNS.Load()),
 		})
 		st.Total.add(&layers[i], 1)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"deltafin/ssdio"
 )
@@ -19,6 +21,10 @@ type Options struct {
 	// Drives is the number of drives of the set, for the spare slots that reads
 	// stuck on one of them are moved to. 0 means none, and no hedging.
 	Drives int
+	// NoAhead turns reading ahead off: Turn.Guess does nothing.
+	NoAhead bool
+	// Now is the clock of stalls and of what fits into a gap. nil is time.Now.
+	Now func() time.Time
 }
 
 // DefaultHalfLife is in tokens. Of 8 to 512, replayed over recorded traces of
@@ -41,30 +47,50 @@ type Want struct {
 }
 
 // A Store holds the experts of one model that are in memory and reads the others.
+// Its methods, and those of its Turns, may be called from any goroutine.
 type Store struct {
 	cat      *Catalog
 	set      *ssdio.Set
 	layout   *ssdio.Layout
 	arena    *ssdio.Arena
-	policy   *Policy
 	halfLife float64
+	now      func() time.Time
 	slots    int
 	bytes    int64
+	landed   chan ssdio.Result // of all reads, with room for as many as there are slots
+	counts   []layerCounts
+	limit    atomic.Int64 // gauges for Stats
+	cached   atomic.Int64
 
-	held   []tenant // the experts that occupy a slot, in no order
-	where  []int32  // [experts]: index into held, -1: absent
-	unheld []int32  // free places of held
-
-	turn   turn // the open layer
-	counts []layerCounts
-	cached atomic.Int64
-	stuck  int // slots that a read may still write into: never used again
+	mu      sync.Mutex // guards below
+	policy  *Policy
+	held    []tenant // the experts that occupy a slot, in no order
+	where   []int32  // [experts]: index into held, -1: absent
+	unheld  []int32  // free places of held
+	turns   []*Turn  // those with an open layer, oldest first
+	guesses foresight
+	reading int // reads under way
+	stuck   int // slots that a read may still write into: never used again
 }
 
 // A tenant is an expert that occupies a slot.
 type tenant struct {
-	buf  ssdio.Buffer
-	used bool // since it was read
+	buf     ssdio.Buffer
+	used    bool // since it was read
+	guess   bool // read ahead and not asked for yet: the policy does not know it
+	charged bool // its bytes count as a wrong guess
+
+	// While it is being read:
+	batch   *ssdio.Batch // nil: it is in memory
+	index   int          // in the batch
+	dropped bool         // cancelled
+	waiters []waiter
+}
+
+// A waiter is a use that waits for a read.
+type waiter struct {
+	turn *Turn
+	use  int32
 }
 
 // NewStore makes a store over a set whose layout has every expert of the catalog.
@@ -80,21 +106,34 @@ func NewStore(cat *Catalog, set *ssdio.Set, layout *ssdio.Layout, o Options) (*S
 	if o.HalfLife == 0 {
 		o.HalfLife = DefaultHalfLife
 	}
-	s := &Store{cat: cat, set: set, layout: layout, halfLife: o.HalfLife, counts: make([]layerCounts, cat.layers)}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Store{cat: cat, set: set, layout: layout, halfLife: o.HalfLife, now: o.Now, counts: make([]layerCounts, cat.layers)}
 	if err := s.makeArena(o); err != nil {
 		return nil, err
 	}
-	// A cache with a slot for every expert needs none kept free.
-	limit := s.slots
-	if limit < cat.Experts() {
-		limit -= cat.topK
-	}
-	s.policy = NewPolicy(cat.Experts(), limit)
+	s.landed = make(chan ssdio.Result, s.slots)
+	s.policy = NewPolicy(cat.Experts(), s.slots-s.headroom(s.slots))
+	s.limit.Store(int64(s.policy.Limit()))
+	s.guesses.init(s, o.NoAhead)
 	s.where = make([]int32, cat.Experts())
 	for i := range s.where {
 		s.where[i] = -1
 	}
 	return s, nil
+}
+
+// headroom is how many of so many slots are kept free of cached experts: as many
+// as one layer of one token needs, so that all its reads can be in flight at once,
+// and where there is room as many again for what is read ahead. A cache with a
+// slot for every expert needs none.
+func (s *Store) headroom(slots int) int {
+	if slots >= s.cat.Experts() {
+		return 0
+	}
+	k := s.cat.topK
+	return k + min(k, (slots-k)/8)
 }
 
 // makeArena maps as many slots as the budget holds and the model has experts.
@@ -126,11 +165,14 @@ func (s *Store) makeArena(o Options) error {
 // in flight; where one is stuck in the system, the memory stays mapped and the
 // error wraps ssdio.ErrArenaBusy.
 func (s *Store) Close() error {
-	if s.turn.open {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.turns) > 0 {
 		return ErrOpen
 	}
+	s.poll()
 	for key, at := range s.where {
-		if at >= 0 {
+		if at >= 0 && s.held[at].batch == nil {
 			s.policy.Remove(key)
 			s.free(key)
 		}
@@ -139,103 +181,67 @@ func (s *Store) Close() error {
 	return s.arena.Close()
 }
 
-// Begin opens a layer: it names the experts that are needed, the most wanted
-// first and none twice, and sends reads for those that are not in memory as far
-// as there are slots; the others follow as slots are given back. Cancelling ctx
-// cancels the reads. Each Begin is followed by an End, whatever it returned.
-func (s *Store) Begin(ctx context.Context, layer int, want []Want) error {
-	t := &s.turn
-	if t.open {
-		return fmt.Errorf("layer %d: layer %d: %w", layer, t.layer, ErrOpen)
-	}
-	t.start(ctx, layer)
-	sum := 0.0
-	for i, w := range want {
-		key := s.cat.index(layer, int(w.Expert))
-		if key < 0 {
-			return fmt.Errorf("layer %d expert %d: %w", layer, w.Expert, ErrUnknown)
-		}
-		if s.policy.Pinned(key) {
-			return fmt.Errorf("layer %d expert %d is named twice", layer, w.Expert)
-		}
-		sum += weight(int(w.Rows))
-		t.uses = append(t.uses, need{key: int32(key), rows: w.Rows})
-		s.policy.Pin(key)
-		if s.where[key] < 0 {
-			t.missing = append(t.missing, int32(i))
-			continue
-		}
-		t.uses[i].state = ready
-		t.ready = append(t.ready, int32(i))
-	}
-	for _, i := range t.ready {
-		s.policy.Count(int(t.uses[i].key), weight(int(t.uses[i].rows)))
-	}
-	s.counts[layer].hit.Add(int64(len(t.ready)))
-	s.issue()
-	// Time passes with what is counted: a token of one pass is one unit.
-	s.policy.Age(sum / float64(s.cat.topK) / float64(s.cat.MoELayers()) / s.halfLife)
-	return nil
-}
-
-// issue sends reads for missing experts while there are slots. Each is offered to
-// the cache now: who has to go for it gives it the slot.
-func (s *Store) issue() {
-	t := &s.turn
-	var reqs []ssdio.Request
-	var idx []int32
-	for t.issued < len(t.missing) {
-		i := t.missing[t.issued]
-		u := &t.uses[i]
-		obj := &s.cat.model.Objects[u.key]
-		slot := s.arena.Get()
-		if slot == nil {
-			break
-		}
-		t.issued++
-		victim, _ := s.policy.Offer(int(u.key))
-		if victim >= 0 {
-			s.free(victim)
-		}
-		s.policy.Count(int(u.key), weight(int(u.rows)))
-		u.state = reading
-		s.hold(int(u.key), slot.Buffer(s.layout.Residue(obj.Key), int(obj.Size)))
-		reqs = append(reqs, ssdio.Request{Key: obj.Key, Into: s.held[s.where[u.key]].buf})
-		idx = append(idx, i)
-	}
-	s.cached.Store(int64(s.policy.Len()))
-	if len(reqs) == 0 {
+// read sends reads for keys, each into a slot that it already holds.
+func (s *Store) read(class ssdio.Class, keys []int32) {
+	if len(keys) == 0 {
 		return
 	}
-	s.counts[t.layer].missed.Add(int64(len(reqs)))
-	b := s.set.Read(t.ctx, ssdio.Demand, reqs)
-	t.flights = append(t.flights, flight{batch: b, results: b.Results(), uses: idx, left: len(idx)})
+	reqs := make([]ssdio.Request, len(keys))
+	for i, key := range keys {
+		reqs[i] = ssdio.Request{Key: s.cat.model.Objects[key].Key, Into: s.tenant(int(key)).buf}
+	}
+	s.reading += len(reqs)
+	// No context: several turns may come to wait for a read, so it is cancelled
+	// when none is left, not when the first has enough.
+	b := s.set.ReadTo(context.Background(), class, reqs, s.landed)
+	for i, key := range keys {
+		x := s.tenant(int(key))
+		x.batch, x.index = b, i
+	}
 }
 
-// hold notes that an expert occupies a slot.
-func (s *Store) hold(key int, b ssdio.Buffer) {
+// take puts an absent expert into a free slot, to be read. It is false if there is
+// no slot.
+func (s *Store) take(key int) bool {
+	slot := s.arena.Get()
+	if slot == nil {
+		return false
+	}
+	obj := &s.cat.model.Objects[key]
 	at := int32(len(s.held))
 	if n := len(s.unheld); n > 0 {
 		at, s.unheld = s.unheld[n-1], s.unheld[:n-1]
-		s.held[at] = tenant{buf: b}
 	} else {
-		s.held = append(s.held, tenant{buf: b})
+		s.held = append(s.held, tenant{})
 	}
+	s.held[at] = tenant{buf: slot.Buffer(s.layout.Residue(obj.Key), int(obj.Size))}
 	s.where[key] = at
+	return true
 }
 
-// tenant is the slot of an expert that is in memory.
+// tenant is the slot of an expert that has one.
 func (s *Store) tenant(key int) *tenant { return &s.held[s.where[key]] }
+
+// admit offers an expert that is needed to the cache, and counts the use. Who has
+// to go for it gives up the slot.
+func (s *Store) admit(key int, rows int32) {
+	victim, _ := s.policy.Offer(key)
+	if victim >= 0 {
+		s.free(victim)
+	}
+	s.policy.Count(key, weight(int(rows)))
+	s.cached.Store(int64(s.policy.Len()))
+}
 
 // free throws an expert out and gives its slot back.
 func (s *Store) free(key int) {
-	t := s.tenant(key)
-	if !t.used {
+	x := s.tenant(key)
+	if !x.used {
 		c := s.countsOf(key)
 		c.unused.Add(1)
-		c.wasted.Add(int64(len(t.buf.Bytes())))
+		c.wasted.Add(int64(len(x.buf.Bytes())))
 	}
-	t.buf.Slot().Free()
+	x.buf.Slot().Free()
 	s.forget(key)
 }
 

@@ -18,6 +18,7 @@ import (
 // A bench is a golden model on emulated drives with a store over it.
 type bench struct {
 	*Store
+	*Turn
 	ck     *checkpoint.Checkpoint
 	cat    *Catalog
 	layers []int // with experts
@@ -70,7 +71,7 @@ func newBench(t testing.TB, name, spec string, slots int) *bench {
 			t.Error(err)
 		}
 	})
-	b := &bench{Store: s, ck: ck, cat: cat}
+	b := &bench{Store: s, Turn: s.NewTurn(nil), ck: ck, cat: cat}
 	for l := range ck.Config().Layers {
 		if ck.Config().MoE(l) {
 			b.layers = append(b.layers, l)

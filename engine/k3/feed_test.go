@@ -25,9 +25,24 @@ type arrivingFeed struct {
 	there []int
 	all   []Expert
 	given map[int]*Expert
+
+	guessed int
 }
 
 func (f *arrivingFeed) Streams() bool { return true }
+
+func (f *arrivingFeed) Ahead(int) bool { return true }
+
+func (f *arrivingFeed) Guess(layer, rows int, likely []Want) {
+	seen := map[int32]bool{}
+	for i, w := range likely {
+		if seen[w.Expert] || w.Rows < 1 || int(w.Rows) > rows || i > 0 && w.Rows > likely[i-1].Rows {
+			panic(fmt.Sprintf("layer %d: guess %v of %d rows", layer, likely, rows))
+		}
+		seen[w.Expert] = true
+	}
+	f.guessed++
+}
 
 func (f *arrivingFeed) Begin(ctx context.Context, layer int, want []Want) error {
 	if err := f.Feed.Begin(ctx, layer, want); err != nil {

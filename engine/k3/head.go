@@ -2,12 +2,19 @@ package k3
 
 import "math"
 
-// head returns the logits of rows [from, from+n): final mixture over the depth,
-// final norm, output matrix (spec 3.2, last paragraph). Rows nobody asked for
-// cost nothing.
-func (r *Runner) head(from, n int) []float32 {
-	c := r.m.cfg
-	r.mixRows(r.h, r.m.outRes, from, n)
+// head returns the logits of all rows, or of the last row of each part: final
+// mixture over the depth, final norm, output matrix (spec 3.2, last paragraph).
+// Rows nobody asked for cost nothing.
+func (r *Runner) head(last bool) []float32 {
+	c, n := r.m.cfg, r.n
+	if last {
+		n = len(r.parts)
+		for i, p := range r.parts {
+			r.mixRows(r.h[i*c.Hidden:(i+1)*c.Hidden], r.m.outRes, r.from[i]+len(p.IDs)-1, 1)
+		}
+	} else {
+		r.mixRows(r.h, r.m.outRes, 0, n)
+	}
 	r.normRows(r.x, r.h, r.m.norm, n)
 	r.logits = sized(r.logits, n*c.Vocab)
 	r.pool.MatMul(r.logits, &r.m.head, r.x, n)

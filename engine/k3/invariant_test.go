@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -107,6 +108,82 @@ func TestCloneContinuesAlike(t *testing.T) {
 	}
 	if got, want := st.Bytes(), StateBytes(m.cfg, st.Pos()); got < want {
 		t.Errorf("the state holds %d bytes, by arithmetic it needs %d", got, want)
+	}
+}
+
+// TestCompanyInOnePass: sequences that share passes, in pieces of any size and with
+// others before and after them, get the logits and states they get alone.
+func TestCompanyInOnePass(t *testing.T) {
+	for _, name := range []string{"tiny-a", "tiny-c"} {
+		dir := filepath.Join("..", "testdata", "golden", name)
+		g, m := readGolden(t, filepath.Join(dir, "vectors.json")), openModel(t, dir)
+		pool := newPool(t, 2)
+		seqs := [][]int{g.IDs[:20], g.IDs[3:15], g.IDs[9:10], g.IDs[5:24]}
+		rng := rand.New(rand.NewPCG(7, 7))
+		for round := range 4 {
+			r := m.NewRunner(pool)
+			states, got, done := make([]*State, len(seqs)), make([][]float32, len(seqs)), make([]int, len(seqs))
+			for i := range states {
+				states[i] = m.NewState()
+			}
+			for left := true; left; {
+				var parts []Part
+				var whose []int
+				for _, i := range rng.Perm(len(seqs)) {
+					if left := len(seqs[i]) - done[i]; left > 0 && rng.IntN(3) > 0 {
+						n := 1 + rng.IntN(left)
+						parts, whose = append(parts, Part{states[i], seqs[i][done[i] : done[i]+n]}), append(whose, i)
+						done[i] += n
+					}
+				}
+				if len(parts) == 0 {
+					continue
+				}
+				lg, err := r.ForwardAll(context.Background(), parts, AllLogits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, i := range whose {
+					n := len(parts[k].IDs) * m.cfg.Vocab
+					got[i] = append(got[i], lg[:n]...)
+					lg = lg[n:]
+				}
+				left = false
+				for i := range seqs {
+					left = left || done[i] < len(seqs[i])
+				}
+			}
+			for i, ids := range seqs {
+				want, st := runIn(t, m, pool, ids, len(ids))
+				sameBits(t, fmt.Sprintf("%s/round %d/sequence %d", name, round, i), got[i], want.position)
+				sameState(t, fmt.Sprintf("%s/round %d/sequence %d", name, round, i), states[i], st)
+			}
+		}
+	}
+}
+
+// TestLastRowsOfParts: the last logits of a pass are one row per part.
+func TestLastRowsOfParts(t *testing.T) {
+	dir := filepath.Join("..", "testdata", "golden", "tiny-b")
+	g, m := readGolden(t, filepath.Join(dir, "vectors.json")), openModel(t, dir)
+	pool := newPool(t, 2)
+	r := m.NewRunner(pool)
+	a, b := g.IDs[:7], g.IDs[4:9]
+	lg, err := r.ForwardAll(context.Background(), []Part{{m.NewState(), a}, {m.NewState(), b}}, LastLogits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := m.cfg.Vocab
+	for i, ids := range [][]int{a, b} {
+		want, _ := runIn(t, m, pool, ids, len(ids))
+		sameBits(t, fmt.Sprintf("part %d", i), lg[i*v:(i+1)*v], want.position[(len(ids)-1)*v:])
+	}
+	st := m.NewState()
+	if _, err := r.ForwardAll(context.Background(), []Part{{st, a}, {st, b}}, NoLogits); err == nil {
+		t.Error("one sequence twice in a pass was taken")
+	}
+	if _, err := r.ForwardAll(context.Background(), []Part{{st, a}, {m.NewState(), nil}}, NoLogits); err == nil {
+		t.Error("a part without tokens was taken")
 	}
 }
 

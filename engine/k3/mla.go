@@ -49,12 +49,11 @@ type mlaBuffers struct {
 	olat []float32 // [n][Heads][KVLoRA]: the attention output in latent space
 	out  []float32 // [n][Heads*VHead]
 	// score holds the attention weights of one item, per worker: [block][positions].
-	score  [][]float32
-	w      *mlaWeights
-	latent []float32 // [pos+n][KVLoRA+QKRope]
-	pos    int
-	block  int // heads per item of attend
-	jobs   [3]kernel.Job
+	score [][]float32
+	w     *mlaWeights
+	layer int
+	block int // heads per item of attend
+	jobs  [3]kernel.Job
 
 	absorb absorbTask
 	attend attendTask
@@ -71,10 +70,10 @@ func (b *mlaBuffers) init(r *Runner) {
 }
 
 // run mixes r.x into r.u and appends the rows' latents to the cache.
-func (b *mlaBuffers) run(w *mlaWeights, st *layerState, pos int) {
+func (b *mlaBuffers) run(w *mlaWeights, layer int) {
 	r, c := b.r, b.r.m.cfg
 	n, width := r.n, c.KVLoRA+c.QKRope
-	b.w, b.pos = w, pos
+	b.w, b.layer = w, layer
 	b.cq = sized(b.cq, n*c.QLoRA)
 	b.kv = sized(b.kv, n*width)
 	b.gate = sized(b.gate, n*c.MLAInner())
@@ -84,15 +83,17 @@ func (b *mlaBuffers) run(w *mlaWeights, st *layerState, pos int) {
 		{Y: b.gate, W: &w.g, X: r.x, N: n},
 	}
 	r.pool.MatMuls(b.jobs[:])
-	fresh := st.grow(n, width)
-	for i := range n {
-		row := b.cq[i*c.QLoRA : (i+1)*c.QLoRA]
-		r.pool.RMSNorm(row, row, w.qaNorm, latentEps)
-		from, to := b.kv[i*width:(i+1)*width], fresh[i*width:(i+1)*width]
-		r.pool.RMSNorm(to[:c.KVLoRA], from[:c.KVLoRA], w.kvNorm, latentEps)
-		copy(to[c.KVLoRA:], from[c.KVLoRA:]) // neither normalised nor rotated
+	for j, p := range r.parts {
+		fresh := p.State.layers[layer].grow(len(p.IDs), width)
+		for t := range p.IDs {
+			i := r.from[j] + t
+			row := b.cq[i*c.QLoRA : (i+1)*c.QLoRA]
+			r.pool.RMSNorm(row, row, w.qaNorm, latentEps)
+			from, to := b.kv[i*width:(i+1)*width], fresh[t*width:(t+1)*width]
+			r.pool.RMSNorm(to[:c.KVLoRA], from[:c.KVLoRA], w.kvNorm, latentEps)
+			copy(to[c.KVLoRA:], from[c.KVLoRA:]) // neither normalised nor rotated
+		}
 	}
-	b.latent = st.latent
 	b.q = sized(b.q, n*c.Heads*(c.QKNope+c.QKRope))
 	r.pool.MatMul(b.q, &w.qb, b.cq, n)
 
@@ -129,7 +130,8 @@ func (t *absorbTask) Run(worker, lo, hi int) {
 }
 
 // attendTask scores the cached latents, takes the softmax and sums the latents by
-// it. Items are (row, block of heads); row i sees the positions up to its own.
+// it. Items are (row, block of heads); a row sees the positions of its part up to
+// its own.
 type attendTask struct{ b *mlaBuffers }
 
 func (t *attendTask) Run(worker, lo, hi int) {
@@ -139,10 +141,12 @@ func (t *attendTask) Run(worker, lo, hi int) {
 	for item := lo; item < hi; item++ {
 		i, h := item/blocks, item%blocks*b.block
 		heads := min(b.block, c.Heads-h)
-		seen := b.pos + i + 1
+		part := b.r.part[i]
+		st := b.r.parts[part].State
+		seen := st.pos + i - b.r.from[part] + 1
 		b.score[worker] = sized(b.score[worker], heads*seen)
 		score := b.score[worker]
-		past := kernel.F32View(b.latent, seen, width, width)
+		past := kernel.F32View(st.layers[b.layer].latent, seen, width, width)
 		pool.Table.MatMul(pool.Scratch(worker), score, seen, &past, 0, seen, b.qlat[(i*c.Heads+h)*width:], width, heads)
 		for j := range heads {
 			row := score[j*seen : (j+1)*seen]

@@ -51,6 +51,12 @@ type Feed interface {
 	// Streams says that experts may have to be read. The Runner then asks for
 	// them as early as it can, and has other work done meanwhile.
 	Streams() bool
+	// Ahead says whether a guess of what a layer will need is worth the work.
+	Ahead(layer int) bool
+	// Guess names the experts that a layer to come, of a pass of so many rows, is
+	// likely to need, the most likely first. It may be wrong in any way. The slice
+	// is not kept. The next Begin, or End, takes the guess back.
+	Guess(layer, rows int, likely []Want)
 	// Begin names the experts that a layer needs, each once and the most wanted
 	// first. It does not wait. The slice stays unchanged until End.
 	Begin(ctx context.Context, layer int, want []Want) error

@@ -64,6 +64,9 @@ type moeBuffers struct {
 	take    []int    // indices into want: the experts of the wave
 	experts []Expert // their matrices
 
+	likely []Want  // a guess
+	votes  []int32 // [Experts]: rows that would choose an expert
+
 	jobs   []kernel.Job
 	shared mlpBuffers
 	situ   situTask

@@ -13,10 +13,16 @@ import (
 type Runner struct {
 	// Observe, if not nil, is called with intermediate results.
 	Observe *Observer
+	// Yield, if not nil, is called several times per layer, when nothing of the
+	// Runner is at work: another Runner of the same Pool may run during the call.
+	Yield func()
 
 	m    *Model
 	pool *kernel.Pool
 
+	parts []Part      // the sequences of this pass
+	from  []int       // [parts]: first row of each
+	part  []int32     // [n]: part of each row
 	n     int         // rows of this pass
 	p     []float32   // [n][Hidden]: the running sum of the current block
 	bank  [][]float32 // banked block sums, each [n][Hidden]
@@ -67,32 +73,80 @@ const (
 	AllLogits
 )
 
+// A Part is a sequence in a pass: its state and the ids that the pass adds.
+type Part struct {
+	State *State
+	IDs   []int
+}
+
 // Forward advances st by ids, one row each, and returns the logits of the wanted
 // positions, [rows][Vocab], valid until the next call. The context is looked at
 // between layers; if it ends, the error is its cause and st is broken. The same
-// holds for an expert that cannot be read.
+// holds for weights that cannot be read.
 func (r *Runner) Forward(ctx context.Context, st *State, ids []int, want Logits) ([]float32, error) {
-	c := r.m.cfg
-	switch {
-	case st.broken:
-		return nil, ErrBroken
-	case len(ids) == 0:
+	if len(ids) == 0 && !st.broken {
 		return nil, nil
-	case st.pos+len(ids) > c.MaxContext:
-		return nil, fmt.Errorf("%d tokens do not fit: the context has %d and %d are used", len(ids), c.MaxContext, st.pos)
 	}
-	for i, id := range ids {
-		if id < 0 || id >= c.Vocab {
-			return nil, fmt.Errorf("token %d at position %d: ids run from 0 to %d", id, st.pos+i, c.Vocab-1)
+	r.parts = append(r.parts[:0], Part{st, ids})
+	return r.forward(ctx, want)
+}
+
+// ForwardAll is Forward for several sequences in one pass, which reads every weight
+// once for all of them. Each State may be named once, and each part needs an id.
+// The results of a row are those it has alone. LastLogits gives one row per part.
+func (r *Runner) ForwardAll(ctx context.Context, parts []Part, want Logits) ([]float32, error) {
+	r.parts = append(r.parts[:0], parts...)
+	for i, p := range parts {
+		if len(p.IDs) == 0 {
+			return nil, fmt.Errorf("part %d of the pass has no tokens", i)
+		}
+		for j := range i {
+			if parts[j].State == p.State {
+				return nil, fmt.Errorf("parts %d and %d of the pass are the same sequence", j, i)
+			}
 		}
 	}
-	st.broken = true // until every layer has seen every row
-	r.begin(ids)
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	return r.forward(ctx, want)
+}
+
+// check refuses a pass before anything is computed.
+func (r *Runner) check() error {
+	c := r.m.cfg
+	for _, p := range r.parts {
+		st := p.State
+		if st.broken {
+			return ErrBroken
+		}
+		if st.pos+len(p.IDs) > c.MaxContext {
+			return fmt.Errorf("%d tokens do not fit: the context has %d and %d are used", len(p.IDs), c.MaxContext, st.pos)
+		}
+		for i, id := range p.IDs {
+			if id < 0 || id >= c.Vocab {
+				return fmt.Errorf("token %d at position %d: ids run from 0 to %d", id, st.pos+i, c.Vocab-1)
+			}
+		}
+	}
+	return nil
+}
+
+// forward runs the parts.
+func (r *Runner) forward(ctx context.Context, want Logits) ([]float32, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	for _, p := range r.parts {
+		p.State.broken = true // until every layer has seen every row
+	}
+	r.begin()
+	defer r.moe.feed.End() // a guess may be outstanding when a layer fails
 	for i := range r.m.layers {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := r.layer(ctx, st, i); err != nil {
+		if err := r.layer(ctx, i); err != nil {
 			return nil, err
 		}
 		if o := r.Observe; o != nil {
@@ -104,20 +158,32 @@ func (r *Runner) Forward(ctx context.Context, st *State, ids []int, want Logits)
 			}
 		}
 	}
-	st.pos += r.n
-	st.broken = false
+	for _, p := range r.parts {
+		p.State.pos += len(p.IDs)
+		p.State.broken = false
+	}
 	switch want {
 	case LastLogits:
-		return r.head(r.n-1, 1), nil
+		return r.head(true), nil
 	case AllLogits:
-		return r.head(0, r.n), nil
+		return r.head(false), nil
 	}
 	return nil, nil
 }
 
+// yield lets another Runner go on.
+func (r *Runner) yield() {
+	if r.Yield != nil {
+		r.Yield()
+	}
+}
+
 // layer runs steps 1 to 7 of one layer (spec 3.2).
-func (r *Runner) layer(ctx context.Context, st *State, i int) error {
+func (r *Runner) layer(ctx context.Context, i int) error {
 	w, c := &r.m.layers[i], r.m.cfg
+	if w.moe != nil {
+		r.moe.guess(w, i)
+	}
 	r.mixRows(r.h, w.attnRes, 0, r.n)
 	opens := i%c.ResBlock == 0
 	if opens {
@@ -125,10 +191,11 @@ func (r *Runner) layer(ctx context.Context, st *State, i int) error {
 	}
 	r.normRows(r.x, r.h, w.attnNorm, r.n)
 	if w.kda != nil {
-		r.kda.run(w.kda, &st.layers[i])
+		r.kda.run(w.kda, i)
 	} else {
-		r.mla.run(w.mla, &st.layers[i], st.pos)
+		r.mla.run(w.mla, i)
 	}
+	r.yield()
 	if opens {
 		copy(r.p, r.u)
 	} else {
@@ -144,6 +211,7 @@ func (r *Runner) layer(ctx context.Context, st *State, i int) error {
 		r.mlp.run(w.dense, r.u, r.x)
 	}
 	r.pool.Add(r.p, r.u)
+	r.yield()
 	return nil
 }
 

@@ -1,0 +1,262 @@
+package expert
+
+import (
+	"time"
+
+	"deltafin/ssdio"
+)
+
+// A Candidate is an expert that a coming layer may need.
+type Candidate struct {
+	Expert int32
+	// Class groups candidates that are equally likely to be right, such as those of
+	// the same rank: how likely is learnt per layer and class. 0 to Classes-1.
+	Class uint8
+}
+
+// Classes is the number of classes of candidates.
+const Classes = 64
+
+// What reading ahead may cost and when it is worth it.
+const (
+	// wasteShare of the useful bytes may be read for guesses that turn out wrong.
+	// The bound to keep is 3 %; the rest is left for what is in flight.
+	wasteShare = 0.02
+	// wasteStart is the credit at the start, in experts, and wasteMost what may be
+	// saved up.
+	wasteStart, wasteMost = 2, 32
+	// leastChance: what is less likely is not read.
+	leastChance = 0.5
+	// leastRecall: a layer whose guesses foresee less is not guessed for, but for
+	// one token in probeEvery.
+	leastRecall, probeEvery = 0.15, 32
+	// memory is how many observations a chance or a gap remembers.
+	memory = 32
+	// rateEvery is after how many guesses the drives' rate is looked at again.
+	rateEvery = 16
+)
+
+// foresight is what a store has learnt about guesses.
+type foresight struct {
+	s      *Store
+	off    bool
+	layers []layerForesight
+	credit float64 // bytes that may still be wasted
+	held   int     // experts read ahead that no layer asked for yet
+	out    []*Turn // turns that have a guess outstanding
+
+	rate  float64 // of all drives together, bytes per second while they have work
+	tick  int
+	count ssdio.Counters
+}
+
+// layerForesight is what is known of the guesses for one layer.
+type layerForesight struct {
+	right  [Classes]chance
+	recall chance
+	gap    time.Duration // from the guess to the router's choice
+	gaps   int
+	tokens int
+}
+
+// chance estimates a probability from what happened, the later the more.
+type chance struct{ n, hits float64 }
+
+func (c *chance) note(hit bool) {
+	if c.n >= memory {
+		c.n, c.hits = c.n*(1-1.0/memory), c.hits*(1-1.0/memory)
+	}
+	c.n++
+	if hit {
+		c.hits++
+	}
+}
+
+// p begins at a third and believes the observations once there are a few.
+func (c *chance) p() float64 { return (c.hits + 1) / (c.n + 3) }
+
+// guess is what one turn has guessed and not seen judged.
+type guess struct {
+	layer int // -1: none
+	at    time.Time
+	cands []Candidate
+	keys  []int32 // experts that are read for it
+}
+
+func (f *foresight) init(s *Store, off bool) {
+	f.s, f.off = s, off
+	f.layers = make([]layerForesight, s.cat.layers)
+	f.credit = wasteStart * float64(s.cat.largest)
+	f.rate = 1e9
+	s.set.Counters(&f.count)
+	if c := f.count.Total.Ceiling; c > 0 {
+		f.rate = c
+	}
+}
+
+// lost charges bytes that a wrong guess has cost.
+func (f *foresight) lost(n int64) { f.credit -= float64(n) }
+
+// paid notes bytes that were read and then used; refund says that they had been
+// charged as a wrong guess.
+func (f *foresight) paid(n int64, refund bool) {
+	f.credit += wasteShare * float64(n)
+	if refund {
+		f.credit += float64(n)
+	}
+	f.credit = min(f.credit, wasteMost*float64(f.s.cat.largest))
+}
+
+// elsewhere says whether another turn has a guess outstanding.
+func (f *foresight) elsewhere(t *Turn) bool {
+	for _, o := range f.out {
+		if o != t {
+			return true
+		}
+	}
+	return false
+}
+
+// Ahead says whether a guess for a layer is worth making.
+func (t *Turn) Ahead(layer int) bool {
+	s := t.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.guesses
+	if f.off || s.policy.Len() == s.cat.Experts() {
+		return false
+	}
+	l := &f.layers[layer]
+	l.tokens++
+	return l.recall.n < probeEvery/4 || l.recall.p() >= leastRecall || l.tokens%probeEvery == 0
+}
+
+// Guess names what a coming layer may need, the most likely first, before that
+// layer is opened. What is likely enough is read ahead, as much as the drives can
+// carry until then; what turns out wrong is given up. The next Begin judges it.
+func (t *Turn) Guess(layer int, cands []Candidate) {
+	s := t.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.guesses
+	if f.off || t.open || layer < 0 || layer >= len(f.layers) {
+		return
+	}
+	s.poll()
+	t.dropGuesses()
+	t.guess.layer, t.guess.at = layer, s.now()
+	t.guess.cands = append(t.guess.cands[:0], cands...)
+	f.out = append(f.out, t)
+	f.measure()
+	t.readAhead(f.room(layer))
+}
+
+// measure keeps the rate up to date.
+func (f *foresight) measure() {
+	if f.tick++; f.tick%rateEvery != 1 {
+		return
+	}
+	f.s.set.Counters(&f.count)
+	var rate float64
+	for i := range f.count.Drives {
+		if d := &f.count.Drives[i]; d.Busy > 0 && !d.Down {
+			rate += float64(d.Read) / d.Busy.Seconds()
+		}
+	}
+	if rate > 0 {
+		f.rate = rate
+	}
+}
+
+// room is how many experts the drives can carry before a layer's router speaks,
+// besides what they have been asked for already.
+func (f *foresight) room(layer int) int {
+	l := &f.layers[layer]
+	if l.gaps == 0 {
+		return 0
+	}
+	n := int(f.rate*l.gap.Seconds()/float64(f.s.cat.largest)+0.5) - f.s.reading
+	if limit := f.s.slots - f.s.policy.Limit(); limit > 0 {
+		// Slots that a layer's own reads will want are left alone.
+		n = min(n, limit-f.s.cat.topK/2-f.held)
+	}
+	return n
+}
+
+// readAhead reads the n most likely candidates that are not in memory.
+func (t *Turn) readAhead(n int) {
+	s, f := t.s, &t.s.guesses
+	l, size := &f.layers[t.guess.layer], float64(s.cat.largest)
+	risk := size * float64(f.held) * (1 - leastChance)
+	for _, c := range t.guess.cands {
+		if len(t.guess.keys) >= n {
+			break
+		}
+		key := s.cat.index(t.guess.layer, int(c.Expert))
+		if key < 0 || s.where[key] >= 0 {
+			continue
+		}
+		p := l.right[c.Class%Classes].p()
+		if p < leastChance {
+			continue
+		}
+		if risk += (1 - p) * size; risk > f.credit || !s.take(key) {
+			break
+		}
+		s.tenant(key).guess = true
+		t.guess.keys = append(t.guess.keys, int32(key))
+	}
+	f.held += len(t.guess.keys)
+	s.read(ssdio.Prefetch, t.guess.keys)
+}
+
+// judge compares the guess with what the layer that was just named needs.
+func (t *Turn) judge() {
+	f, g := &t.s.guesses, &t.guess
+	if g.layer < 0 || g.layer != t.layer || len(g.cands) == 0 {
+		return
+	}
+	l := &f.layers[t.layer]
+	gap := t.s.now().Sub(g.at)
+	l.gaps = min(l.gaps+1, memory/4)
+	l.gap += (gap - l.gap) / time.Duration(l.gaps)
+	foreseen := 0
+	for i, c := range g.cands {
+		_, right := t.index[int32(t.s.cat.index(t.layer, int(c.Expert)))]
+		l.right[c.Class%Classes].note(right)
+		if right && i < len(t.uses) {
+			foreseen++
+		}
+	}
+	for i := range t.uses {
+		l.recall.note(i < foreseen)
+	}
+	t.s.counts[t.layer].judged.Add(int64(len(t.uses)))
+	t.s.counts[t.layer].foreseen.Add(int64(foreseen))
+}
+
+// dropGuesses gives up what was read ahead and is not needed.
+func (t *Turn) dropGuesses() {
+	s, f, g := t.s, &t.s.guesses, &t.guess
+	for i, o := range f.out {
+		if o == t {
+			f.out = append(f.out[:i], f.out[i+1:]...)
+			break
+		}
+	}
+	f.held -= len(g.keys)
+	for _, key := range g.keys {
+		if s.where[key] < 0 {
+			continue // its read failed
+		}
+		switch x := s.tenant(int(key)); {
+		case !x.guess: // it was right
+		case x.batch != nil:
+			x.dropped = true
+			x.batch.Cancel(x.index)
+		default:
+			s.leave(int(key))
+		}
+	}
+	g.layer, g.cands, g.keys = -1, g.cands[:0], g.keys[:0]
+}

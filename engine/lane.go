@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+
+	"deltafin/engine/k3"
+)
+
+// A lane is what one call computes with. A model that is read from drives has two:
+// while one waits for its experts, the other computes, so that two sequences fill
+// each other's gaps.
+type lane struct {
+	e      *Engine
+	runner *k3.Runner
+}
+
+// lanes is how many calls share a model that is read from drives. More than two
+// would only wait for each other: two already keep drives and arithmetic busy.
+const lanes = 2
+
+// makeLanes sets up the lanes.
+func (e *Engine) makeLanes() {
+	n := 1
+	if e.stream != nil {
+		n = lanes
+		e.stream.around = e.baton.without
+	}
+	e.lanes = make(chan *lane, n)
+	for range n {
+		l := &lane{e: e, runner: e.model.NewRunner(e.pool)}
+		if n > 1 {
+			l.runner.Yield = e.baton.yield
+		}
+		e.lanes <- l
+	}
+}
+
+// acquire waits for a lane and for the arithmetic. release gives them back.
+func (e *Engine) acquire(ctx context.Context) (*lane, error) {
+	select {
+	case l, open := <-e.lanes:
+		if !open {
+			return nil, ErrClosed
+		}
+		if e.closed.Load() {
+			e.lanes <- l
+			return nil, ErrClosed
+		}
+		e.baton.take()
+		return l, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (l *lane) release() {
+	l.e.baton.pass()
+	l.e.lanes <- l
+}
+
+// observe has a function called after every layer, until the next observe.
+func (l *lane) observe(layer func(layer int)) {
+	l.runner.Observe = nil
+	if layer != nil {
+		l.runner.Observe = &k3.Observer{Layer: layer}
+	}
+}
+
+// A baton is held by the lane that computes. Those who wait get it in the order in
+// which they came, so that a lane that never has to wait for drives does not starve
+// the other.
+type baton chan struct{}
+
+func newBaton() baton {
+	b := make(baton, 1)
+	b <- struct{}{}
+	return b
+}
+
+func (b baton) take() { <-b }
+func (b baton) pass() { b <- struct{}{} }
+
+// yield passes the baton on if somebody waits. A sender hands over to the longest
+// waiting receiver, so the taker comes after it.
+func (b baton) yield() {
+	b.pass()
+	b.take()
+}
+
+// without runs something that does not compute.
+func (b baton) without(wait func()) {
+	b.pass()
+	wait()
+	b.take()
+}
