@@ -187,7 +187,7 @@ func (f *foresight) room(layer int) int {
 func (t *Turn) readAhead(n int) {
 	s, f := t.s, &t.s.guesses
 	l, size := &f.layers[t.guess.layer], float64(s.cat.largest)
-	risk := size * float64(f.held) * (1 - leastChance)
+	risk := size * float64(f.held) // all of them may turn out wrong
 	for _, c := range t.guess.cands {
 		if len(t.guess.keys) >= n {
 			break
@@ -196,11 +196,10 @@ func (t *Turn) readAhead(n int) {
 		if key < 0 || s.where[key] >= 0 {
 			continue
 		}
-		p := l.right[c.Class%Classes].p()
-		if p < leastChance {
+		if l.right[c.Class%Classes].p() < leastChance {
 			continue
 		}
-		if risk += (1 - p) * size; risk > f.credit || !s.take(key) {
+		if risk += size; risk > f.credit || !s.take(key) {
 			break
 		}
 		s.tenant(key).guess = true

@@ -120,7 +120,7 @@ func TestWasteIsBounded(t *testing.T) {
 	}
 	var st Stats
 	b.Stats(&st)
-	if limit := st.Total.Useful/50 + (wasteStart+2)*b.cat.Largest(); st.Total.Wasted > limit || st.Total.Wasted == 0 {
+	if limit := st.Total.Useful/50 + wasteStart*b.cat.Largest(); st.Total.Wasted > limit || st.Total.Wasted == 0 {
 		t.Errorf("%d bytes were wasted beside %d useful ones, want at most %d", st.Total.Wasted, st.Total.Useful, limit)
 	}
 }
