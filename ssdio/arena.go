@@ -24,7 +24,8 @@ type Arena struct {
 	mu     sync.Mutex // guards below
 	free   []*Slot
 	spare  []*Slot
-	spares int // how many spares there should be
+	parked []*Slot // out of use, without memory
+	spares int     // how many spares there should be
 	closed bool
 	used   int // slots that callers hold
 	total  int
@@ -123,7 +124,7 @@ func (a *Arena) Get() *Slot {
 func (a *Arena) Used() (used, out int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.used, a.total - a.used - len(a.free) - len(a.spare)
+	return a.used, a.total - a.used - len(a.free) - len(a.spare) - len(a.parked)
 }
 
 // Free gives a slot back to its arena. No read may be in flight into it; freeing
@@ -173,12 +174,12 @@ func (a *Arena) Close() error {
 	if a.closed {
 		return nil
 	}
-	if out := a.total - len(a.free) - len(a.spare); out != 0 {
+	if out := a.total - len(a.free) - len(a.spare) - len(a.parked); out != 0 {
 		return fmt.Errorf("arena has %d of %d slots in use: %w", out, a.total, ErrArenaBusy)
 	}
 	a.closed = true
 	mapped := a.mapped
-	a.mem, a.mapped, a.free, a.spare = nil, nil, nil, nil
+	a.mem, a.mapped, a.free, a.spare, a.parked = nil, nil, nil, nil, nil
 	return unmapMemory(mapped)
 }
 

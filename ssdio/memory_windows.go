@@ -21,3 +21,20 @@ func mapMemory(n int) ([]byte, error) {
 func unmapMemory(mem []byte) error {
 	return windows.VirtualFree(addressOf(mem), 0, windows.MEM_RELEASE)
 }
+
+// giveBack returns the pages of mem to the system; the addresses stay reserved and
+// must not be touched until takeAgain.
+func giveBack(mem []byte) error {
+	if err := windows.VirtualFree(addressOf(mem), uintptr(len(mem)), windows.MEM_DECOMMIT); err != nil {
+		return fmt.Errorf("give %d bytes of memory back: %w", len(mem), err)
+	}
+	return nil
+}
+
+// takeAgain asks for pages anew, zeroed.
+func takeAgain(mem []byte) error {
+	if _, err := windows.VirtualAlloc(addressOf(mem), uintptr(len(mem)), windows.MEM_COMMIT, windows.PAGE_READWRITE); err != nil {
+		return fmt.Errorf("allocate %d bytes of memory: %w", len(mem), err)
+	}
+	return nil
+}
