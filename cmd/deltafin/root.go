@@ -69,7 +69,7 @@ program: the same architecture, very small, a toy.`,
 	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
-	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newTrace(s), newMan())
+	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newTrace(s), newSynth(s), newMan())
 	return root
 }
 

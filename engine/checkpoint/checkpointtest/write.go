@@ -60,7 +60,7 @@ func Write(dir string, opt Options, seed uint64) error {
 	if err := writeShards(dir, shards, opt.Single); err != nil {
 		return err
 	}
-	if err := writeJSON(dir, checkpoint.ConfigFile, tree(c)); err != nil {
+	if err := writeJSON(dir, checkpoint.ConfigFile, c.Tree()); err != nil {
 		return err
 	}
 	if err := writeJSON(dir, checkpoint.GenerationFile, map[string]any{"eos_token_id": c.EOS}); err != nil {
