@@ -46,6 +46,19 @@ func (p *Policy) Len() int { return p.held }
 // Limit is the number of keys that may be cached.
 func (p *Policy) Limit() int { return p.limit }
 
+// SetLimit changes the number of keys that may be cached. Keys beyond it stay until
+// they are removed.
+func (p *Policy) SetLimit(n int) { p.limit = n }
+
+// Coldest is the next victim: the cached key without a pin that was used least. ok
+// is false if there is none.
+func (p *Policy) Coldest() (key int, ok bool) {
+	if len(p.heap) == 0 {
+		return -1, false
+	}
+	return int(p.heap[0]), true
+}
+
 // Cached says whether a key is cached.
 func (p *Policy) Cached(key int) bool { return p.state[key] != out }
 

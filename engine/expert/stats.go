@@ -65,7 +65,7 @@ type Stats struct {
 	Slots  int   // experts that memory has room for, those in flight included
 	Limit  int   // of these, how many may stay
 	Cached int   // how many do
-	Bytes  int64 // of the arena
+	Bytes  int64 // of these slots, slack and spares included
 }
 
 // Sub takes an earlier reading away from this one, in place.
@@ -86,7 +86,7 @@ type layerCounts struct {
 // be called from any goroutine.
 func (s *Store) Stats(st *Stats) {
 	layers := st.Layers[:0]
-	*st = Stats{Slots: s.slots, Limit: int(s.limit.Load()), Cached: int(s.cached.Load()), Bytes: s.bytes}
+	*st = Stats{Slots: int(s.usable.Load()), Limit: int(s.limit.Load()), Cached: int(s.cached.Load()), Bytes: s.bytes.Load()}
 	for i := range s.counts {
 		c := &s.counts[i]
 		layers = append(layers, Counts{

@@ -55,15 +55,18 @@ type Store struct {
 	arena    *ssdio.Arena
 	halfLife float64
 	now      func() time.Time
-	slots    int
-	bytes    int64
+	most     int // slots of the arena without the spares: Resize cannot go beyond
+	spare    int
 	landed   chan ssdio.Result // of all reads, with room for as many as there are slots
 	counts   []layerCounts
 	limit    atomic.Int64 // gauges for Stats
+	usable   atomic.Int64
+	bytes    atomic.Int64
 	cached   atomic.Int64
 
 	mu      sync.Mutex // guards below
 	policy  *Policy
+	slots   int      // that may be used
 	held    []tenant // the experts that occupy a slot, in no order
 	where   []int32  // [experts]: index into held, -1: absent
 	unheld  []int32  // free places of held
@@ -115,7 +118,7 @@ func NewStore(cat *Catalog, set *ssdio.Set, layout *ssdio.Layout, o Options) (*S
 	}
 	s.landed = make(chan ssdio.Result, s.slots)
 	s.policy = NewPolicy(cat.Experts(), s.slots-s.headroom(s.slots))
-	s.limit.Store(int64(s.policy.Limit()))
+	s.gauge()
 	s.guesses.init(s, o.NoAhead)
 	s.where = make([]int32, cat.Experts())
 	for i := range s.where {
@@ -153,12 +156,9 @@ func (s *Store) makeArena(o Options) error {
 		return &BudgetError{Budget: o.Budget, Need: need, Slot: slot, TopK: s.cat.topK, Spare: spare}
 	}
 	s.slots = int(min(o.Budget/slot-int64(spare), int64(s.cat.Experts())))
+	s.most, s.spare = s.slots, spare
 	s.arena, err = ssdio.NewArena(size, s.slots, spare)
-	if err != nil {
-		return err
-	}
-	s.bytes = s.arena.Bytes()
-	return nil
+	return err
 }
 
 // Close gives the memory back. The set must be closed before, so that no read is

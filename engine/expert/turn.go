@@ -230,6 +230,7 @@ func (t *Turn) Done(i int) {
 		x.charged = false
 	}
 	t.settle(u)
+	s.shed()
 	s.issue()
 	for _, o := range s.turns {
 		if o != t {
@@ -286,6 +287,7 @@ func (t *Turn) End() {
 		s.turns = slices.Delete(s.turns, k, k+1)
 	}
 	t.open, t.ctx = false, nil
+	s.shed()
 	s.issue()
 	for _, o := range s.turns {
 		o.signal()
