@@ -65,6 +65,13 @@ func (p *Policy) Cached(key int) bool { return p.state[key] != out }
 // Heat is the decayed number of uses of a key.
 func (p *Policy) Heat(key int) float64 { return p.heat[key] / p.step }
 
+// SetHeat sets the heat of all keys, [keys]. Nothing may be cached yet.
+func (p *Policy) SetHeat(heat []float32) {
+	for i, h := range heat {
+		p.heat[i] = float64(h) * p.step
+	}
+}
+
 // Age lets time pass, in half-lives of heat.
 func (p *Policy) Age(halfLives float64) {
 	p.step *= math.Exp2(halfLives)
