@@ -64,10 +64,11 @@ func (b *mlaBuffers) init(r *Runner) {
 	b.r = r
 	b.score = make([][]float32, r.pool.Workers())
 	b.absorb.b, b.attend.b, b.expand.b = b, b, b
-	// Heads that share an item read the cached latents once together.
-	workers := r.pool.Workers()
-	b.block = min(max((r.m.cfg.Heads+workers-1)/workers, 1), 8)
+	b.block = headsPerItem(r.m.cfg.Heads, r.pool.Workers())
 }
+
+// headsPerItem: heads that share an item read the cached latents once together.
+func headsPerItem(heads, workers int) int { return min(max((heads+workers-1)/workers, 1), 8) }
 
 // run mixes r.x into r.u and appends the rows' latents to the cache.
 func (b *mlaBuffers) run(w *mlaWeights, layer int) {
