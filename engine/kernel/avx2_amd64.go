@@ -77,7 +77,7 @@ func avx2UnpackBF16(dst *float32, src *byte, blocks int)
 // avx2UnpackInt8 is primitives.unpackInt8.
 //
 //go:noescape
-func avx2UnpackInt8(dst *float32, src *byte, blocks int, scale *byte)
+func avx2UnpackInt8(dst *float32, src *byte, blocks int)
 
 // avx2UnpackMX is primitives.unpackMX.
 //
@@ -97,7 +97,7 @@ func avx2MatVecBF16(y *float32, w *byte, stride, rows int, x *float32, blocks in
 // avx2MatVecInt8 is primitives.matVecInt8.
 //
 //go:noescape
-func avx2MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int)
+func avx2MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
 
 // avx2MatVecMX is primitives.matVecMX.
 //
@@ -114,15 +114,30 @@ func avx2Permute(dst, x *float32, blocks int)
 //go:noescape
 func avx2Gemm1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// avx2GemmGroup1 is primitives.gemmGroup1.
+//
+//go:noescape
+func avx2GemmGroup1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // avx2Gemm2 is primitives.gemm2.
 //
 //go:noescape
 func avx2Gemm2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// avx2GemmGroup2 is primitives.gemmGroup2.
+//
+//go:noescape
+func avx2GemmGroup2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // avx2Gemm3 is primitives.gemm3.
 //
 //go:noescape
 func avx2Gemm3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
+
+// avx2GemmGroup3 is primitives.gemmGroup3.
+//
+//go:noescape
+func avx2GemmGroup3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
 
 // avx2Tmul1 is primitives.tmul1.
 //
@@ -181,8 +196,11 @@ func avx2Primitives() *primitives {
 		matVecMX:      avx2MatVecMX,
 		permute:       avx2Permute,
 		gemm1:         avx2Gemm1,
+		gemmGroup1:    avx2GemmGroup1,
 		gemm2:         avx2Gemm2,
+		gemmGroup2:    avx2GemmGroup2,
 		gemm3:         avx2Gemm3,
+		gemmGroup3:    avx2GemmGroup3,
 		tmul1:         avx2Tmul1,
 		tmul2:         avx2Tmul2,
 		tmul3:         avx2Tmul3,

@@ -77,7 +77,7 @@ func avx512UnpackBF16(dst *float32, src *byte, blocks int)
 // avx512UnpackInt8 is primitives.unpackInt8.
 //
 //go:noescape
-func avx512UnpackInt8(dst *float32, src *byte, blocks int, scale *byte)
+func avx512UnpackInt8(dst *float32, src *byte, blocks int)
 
 // avx512UnpackMX is primitives.unpackMX.
 //
@@ -97,7 +97,7 @@ func avx512MatVecBF16(y *float32, w *byte, stride, rows int, x *float32, blocks 
 // avx512MatVecInt8 is primitives.matVecInt8.
 //
 //go:noescape
-func avx512MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int)
+func avx512MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
 
 // avx512MatVecMX is primitives.matVecMX.
 //
@@ -114,15 +114,30 @@ func avx512Permute(dst, x *float32, blocks int)
 //go:noescape
 func avx512Gemm1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// avx512GemmGroup1 is primitives.gemmGroup1.
+//
+//go:noescape
+func avx512GemmGroup1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // avx512Gemm2 is primitives.gemm2.
 //
 //go:noescape
 func avx512Gemm2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// avx512GemmGroup2 is primitives.gemmGroup2.
+//
+//go:noescape
+func avx512GemmGroup2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // avx512Gemm3 is primitives.gemm3.
 //
 //go:noescape
 func avx512Gemm3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
+
+// avx512GemmGroup3 is primitives.gemmGroup3.
+//
+//go:noescape
+func avx512GemmGroup3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
 
 // avx512Tmul1 is primitives.tmul1.
 //
@@ -181,8 +196,11 @@ func avx512Primitives() *primitives {
 		matVecMX:      avx512MatVecMX,
 		permute:       avx512Permute,
 		gemm1:         avx512Gemm1,
+		gemmGroup1:    avx512GemmGroup1,
 		gemm2:         avx512Gemm2,
+		gemmGroup2:    avx512GemmGroup2,
 		gemm3:         avx512Gemm3,
+		gemmGroup3:    avx512GemmGroup3,
 		tmul1:         avx512Tmul1,
 		tmul2:         avx512Tmul2,
 		tmul3:         avx512Tmul3,

@@ -17,7 +17,11 @@
 //     are then folded: l += l+8 for l < 8, then l+4, l+2, l+1.
 //   - Weights are converted to float32 before they are multiplied: BF16 and MXFP4
 //     exactly (an MXFP4 value is first made a BF16 one, which is exact for every
-//     code and scale), int8 as one rounded product code * scale.
+//     code and scale).
+//   - An int8 product sums up each group of codes as they are, in lanes of its own
+//     from +0; then every lane of the row takes in the group's lane times the scale
+//     of the group, with one fused multiply-add. Only the transposed product makes
+//     a weight of a code first, as one rounded product code * scale.
 //   - Sums over rows (the transposed product, the KDA state, latent sums) run in
 //     rising row order, one fused multiply-add per row, per column.
 //   - exp, sigmoid, tanh and what is made of them are polynomials given in

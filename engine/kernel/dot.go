@@ -47,6 +47,17 @@ func matMulGeneric(s *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []
 		}
 		return
 	}
+	if w.Format == Int8 {
+		for r := lo; r < hi; r++ {
+			for c, v := range w.Data[r*w.Stride:][:k] {
+				ws[c] = float64(int8(v))
+			}
+			for i := range n {
+				y[i*ldy+r] = dotInt8(ws, xs[i*k:(i+1)*k], w, r)
+			}
+		}
+		return
+	}
 	for r := lo; r < hi; r++ {
 		lsb := decodeWide(ws, w, r) + low
 		for i := range n {

@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"unsafe"
 )
 
@@ -120,6 +122,11 @@ func (m *Matrix) scaleStride() int {
 		return 4 * ((m.Cols + m.Group - 1) / m.Group)
 	}
 	return 0
+}
+
+// scaleAt is the scale of group g of row r; Int8 only.
+func (m *Matrix) scaleAt(r, g int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(m.Scale[r*m.scaleStride()+4*g:]))
 }
 
 // Bytes is the storage of the view, scales included.

@@ -77,7 +77,7 @@ func neonUnpackBF16(dst *float32, src *byte, blocks int)
 // neonUnpackInt8 is primitives.unpackInt8.
 //
 //go:noescape
-func neonUnpackInt8(dst *float32, src *byte, blocks int, scale *byte)
+func neonUnpackInt8(dst *float32, src *byte, blocks int)
 
 // neonUnpackMX is primitives.unpackMX.
 //
@@ -97,7 +97,7 @@ func neonMatVecBF16(y *float32, w *byte, stride, rows int, x *float32, blocks in
 // neonMatVecInt8 is primitives.matVecInt8.
 //
 //go:noescape
-func neonMatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int)
+func neonMatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
 
 // neonMatVecMX is primitives.matVecMX.
 //
@@ -109,15 +109,30 @@ func neonMatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int,
 //go:noescape
 func neonGemm1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// neonGemmGroup1 is primitives.gemmGroup1.
+//
+//go:noescape
+func neonGemmGroup1(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // neonGemm2 is primitives.gemm2.
 //
 //go:noescape
 func neonGemm2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
 
+// neonGemmGroup2 is primitives.gemmGroup2.
+//
+//go:noescape
+func neonGemmGroup2(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
+
 // neonGemm3 is primitives.gemm3.
 //
 //go:noescape
 func neonGemm3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
+
+// neonGemmGroup3 is primitives.gemmGroup3.
+//
+//go:noescape
+func neonGemmGroup3(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
 
 // neonTmul1 is primitives.tmul1.
 //
@@ -175,8 +190,11 @@ func neonPrimitives() *primitives {
 		matVecInt8:    neonMatVecInt8,
 		matVecMX:      neonMatVecMX,
 		gemm1:         neonGemm1,
+		gemmGroup1:    neonGemmGroup1,
 		gemm2:         neonGemm2,
+		gemmGroup2:    neonGemmGroup2,
 		gemm3:         neonGemm3,
+		gemmGroup3:    neonGemmGroup3,
 		tmul1:         neonTmul1,
 		tmul2:         neonTmul2,
 		tmul3:         neonTmul3,

@@ -31,17 +31,17 @@ type primitives struct {
 	decaySoftplus func(y, f, dt *float32, n int, a float32)           // decaySoftplusGeneric
 
 	// unpackX writes blocks*16 (MX: groups*32) columns as float32, as decodeRow
-	// does; unpackInt8 with one scale for all of them.
+	// does; unpackInt8 without the scale.
 	unpackBF16 func(dst *float32, src *byte, blocks int)
-	unpackInt8 func(dst *float32, src *byte, blocks int, scale *byte)
+	unpackInt8 func(dst *float32, src *byte, blocks int)
 	unpackMX   func(dst *float32, src *byte, groups int, scale, table *byte)
 
 	// matVecX writes y[r] = the dot product of row r of w and x, for rows rows.
 	// Scales of MX rows follow without gaps; an Int8 scale counts for groupBlocks
-	// blocks. matVecMX takes x in the order that permute writes (nil: as it is).
+	// blocks, and lanes is working memory of 64 floats. matVecMX takes x in the order that permute writes (nil: as it is).
 	matVecF32  func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
 	matVecBF16 func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
-	matVecInt8 func(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int)
+	matVecInt8 func(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
 	matVecMX   func(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
 	permute    func(dst, x *float32, blocks int)
 
@@ -51,6 +51,10 @@ type primitives struct {
 	// lanes are folded into y[i][r], else they go to acc, in the order [r/tileRows]
 	// [r%tileRows][i][16].
 	gemm1, gemm2, gemm3 func(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int)
+
+	// gemmGroupN does it for one group of int8 codes: the sums of the group start
+	// at 0, and acc[c%16] = fma32(sum, scale[r], acc[c%16]). mode&1 means nothing.
+	gemmGroup1, gemmGroup2, gemmGroup3 func(y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int, scale *float32)
 
 	// tmulN writes y[i][j] = fma32(x[i][r], w[r][j], y[i][j]) for N rows of x, cols
 	// columns j and the rows r in rising order.

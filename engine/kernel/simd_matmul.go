@@ -46,6 +46,12 @@ func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, 
 	_ = w.Data[(hi-1)*w.Stride+w.Format.RowBytes(w.Cols)-1]
 	_ = w.Scale[:hi*w.scaleStride()]
 	raceProduct(y, ldy, lo, hi, x, ldx, w.Cols, n)
+	if w.Format == Int8 && w.Cols%lanes != 0 {
+		// No weight of K3 ends inside the lanes; padding a group would have to reach
+		// into its scale's sum.
+		matMulGeneric(sc, y, ldy, w, lo, hi, x, ldx, n)
+		return
+	}
 	if n < tiledRows && w.Cols%lanes == 0 {
 		s.matVecs(sc, y, ldy, w, lo, hi, x, ldx, n)
 		return
@@ -71,6 +77,10 @@ func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 		}
 		x, ldx = p, k
 	}
+	var wait []float32 // the lanes of four rows; see matVecInt8
+	if w.Format == Int8 {
+		wait = sc.floats(4 * lanes)
+	}
 	bytes := callBytes
 	if n > 1 {
 		bytes = fewBytes
@@ -79,13 +89,13 @@ func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 	for r := lo; r < hi; r += step {
 		end := min(r+step, hi)
 		for i := range n {
-			s.matVec(y[i*ldy+r:i*ldy+end], w, r, &x[i*ldx])
+			s.matVec(y[i*ldy+r:i*ldy+end], w, r, &x[i*ldx], wait)
 		}
 	}
 }
 
 // matVec multiplies the rows from row on, as many as y has, with one x.
-func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32) {
+func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32, wait []float32) {
 	blocks, rows := w.Cols/lanes, len(y)
 	data, ss := &w.Data[row*w.Stride], w.scaleStride()
 	switch w.Format {
@@ -94,7 +104,7 @@ func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32) {
 	case BF16:
 		s.matVecBF16(&y[0], data, w.Stride, rows, x, blocks)
 	case Int8:
-		s.matVecInt8(&y[0], data, w.Stride, rows, x, blocks, &w.Scale[row*ss], ss, w.Group/lanes)
+		s.matVecInt8(&y[0], data, w.Stride, rows, x, blocks, &w.Scale[row*ss], ss, w.Group/lanes, &wait[0])
 	case MXFP4:
 		s.matVecMX(&y[0], data, w.Stride, rows, x, w.Cols/MXGroup, &w.Scale[row*ss], s.mx)
 	}
@@ -104,10 +114,19 @@ func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32) {
 func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
 	rest := w.Cols % lanes
 	full := w.Cols - rest
-	// Scratch: the unpacked tile, the lanes, the padded ends of x, and a place for
-	// the results of a tile that is not full.
-	buf := sc.floats(tile*maxCols + n*strip*lanes + n*lanes + n*tile)
-	wt, buf := buf[:tile*maxCols], buf[tile*maxCols:]
+	// Scratch: the unpacked tile, the lanes, the padded ends of x, a place for the
+	// results of a tile that is not full, and the scales of an int8 tile.
+	piece := tileCols
+	if full <= maxCols {
+		piece = full
+	}
+	if w.Format == Int8 { // whole groups
+		piece = max(tileCols/w.Group*w.Group, min(w.Group, full))
+	}
+	wide := max(piece, lanes)
+	buf := sc.floats(tile*wide + n*strip*lanes + n*lanes + n*tile + wide)
+	wt, buf := buf[:tile*wide], buf[tile*wide:]
+	factors, buf := buf[:wide], buf[wide:] // of int8: tile times at most wide/16 groups
 	acc, buf := buf[:n*strip*lanes], buf[n*strip*lanes:]
 	ends, short := buf[:n*lanes], buf[n*lanes:]
 	if rest > 0 {
@@ -119,9 +138,8 @@ func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x
 			}
 		}
 	}
-	piece := tileCols
-	if full <= maxCols {
-		piece = full
+	if w.Format == Int8 {
+		clear(acc) // groups are added to what is there
 	}
 	for c, cols := 0, 0; c < w.Cols; c += cols {
 		cols = min(piece, full-c)
@@ -142,7 +160,12 @@ func (s *simd) strip(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x
 				g.y, g.ldy = short, tile
 			}
 			s.tile(&g, wt, w, r, rows, c, cols, padded)
-			g.piece(from, gap, padded/lanes)
+			if w.Format == Int8 {
+				scales(factors, w, r, rows, c, cols)
+				g.groups(from, gap, cols, w.Group, factors)
+			} else {
+				g.piece(from, gap, padded/lanes)
+			}
 			if rows < tile && g.mode&2 != 0 {
 				for i := range n {
 					copy(y[i*ldy+r:i*ldy+hi], short[i*tile:(i+1)*tile])
@@ -161,6 +184,10 @@ func (s *simd) tile(g *gemm, wt []float32, w *Matrix, r, rows, c, cols, padded i
 	}
 	for t := range rows {
 		row := wt[t*padded : (t+1)*padded]
+		if w.Format == Int8 { // the scales come later
+			s.unpackInt8(&row[0], &w.Data[(r+t)*w.Stride+c], cols/lanes)
+			continue
+		}
 		if cols == padded {
 			s.unpack(row, w, r+t, c)
 			continue
@@ -202,6 +229,47 @@ func (g *gemm) piece(x []float32, ldx, blocks int) {
 	}
 }
 
+// groups is piece for int8 codes, cols columns in groups of group; all groups
+// pass over the same three rows of x while their lanes are in the first cache.
+func (g *gemm) groups(x []float32, ldx, cols, group int, scales []float32) {
+	s := g.s
+	for i := 0; i < g.n; {
+		f, k := s.gemmGroup3, 3
+		switch left := g.n - i; {
+		case left == 1:
+			f, k = s.gemmGroup1, 1
+		case left == 2 || left == 4:
+			f, k = s.gemmGroup2, 2
+		}
+		for c := 0; c < cols; c += group {
+			width, mode := min(group, cols-c), 0
+			if c+width == cols {
+				mode = g.mode
+			}
+			f(&g.y[i*g.ldy], 4*g.ldy, &g.acc[i*tile*lanes], at32(g.w, c), g.stride, tile/s.tileRows,
+				&x[i*ldx+c], 4*ldx, width/lanes, mode, &scales[c/group*tile])
+		}
+		i += k
+	}
+}
+
+// at32 is the address of p[i].
+func at32(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
+
+// scales gathers the scales of the groups in columns [c, c+cols) of rows
+// [r, r+rows) as [group][tile], 0 for the rows that are missing.
+func scales(dst []float32, w *Matrix, r, rows, c, cols int) {
+	for g := c / w.Group; g*w.Group < c+cols; g++ {
+		for t := range tile {
+			dst[t] = 0
+			if t < rows {
+				dst[t] = w.scaleAt(r+t, g)
+			}
+		}
+		dst = dst[tile:]
+	}
+}
+
 // unpack writes columns [from, from+len(dst)) of row r as float32. from and
 // len(dst) are multiples of 16, for MXFP4 of 32.
 func (s *simd) unpack(dst []float32, w *Matrix, r, from int) {
@@ -215,10 +283,11 @@ func (s *simd) unpack(dst []float32, w *Matrix, r, from int) {
 	case MXFP4:
 		s.unpackMX(&dst[0], &w.Data[r*w.Stride+from/2], len(dst)/MXGroup, &w.Scale[r*w.scaleStride()+from/MXGroup], s.mx)
 	case Int8:
+		s.unpackInt8(&dst[0], &w.Data[r*w.Stride+from], blocks)
 		for len(dst) > 0 {
 			g := from / w.Group
 			n := min(len(dst), (g+1)*w.Group-from)
-			s.unpackInt8(&dst[0], &w.Data[r*w.Stride+from], n/lanes, &w.Scale[r*w.scaleStride()+4*g])
+			s.scale(&dst[0], n, w.scaleAt(r, g))
 			dst, from = dst[n:], from+n
 		}
 	}

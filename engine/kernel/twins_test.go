@@ -148,6 +148,12 @@ func TestManyRowsTwins(t *testing.T) {
 				}
 			}
 		}
+		for _, group := range []int{16, 128, 720, 4096} { // shorter and longer than a tile
+			w := f.matrix(Int8, 13, 1456, group)
+			if err := compareMatMul(level, generic, f, &w, 0, 13, 7, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }
 

@@ -119,6 +119,32 @@ func dotWide(a, b []float64, lsb int) float32 {
 	return fold(&acc)
 }
 
+// dotInt8 is the definition of a dot product with row r of an Int8 matrix, whose
+// codes are a: the lanes of a group start at +0, and a lane of the row takes in the
+// group's times the scale. Codes are whole numbers, so no product with them has a
+// bit below the lowest of a float32 and the test of dotWide is not needed.
+func dotInt8(a, b []float64, w *Matrix, r int) float32 {
+	var acc [lanes]float32
+	for g := 0; len(a) > 0; g++ {
+		n := min(w.Group, len(a))
+		var sum [lanes]float32
+		whole := n &^ (lanes - 1)
+		if whole > 0 {
+			dotEight((*[8]float32)(sum[:8]), a[:whole], b[:whole])
+			dotEight((*[8]float32)(sum[8:]), a[8:whole], b[8:whole])
+		}
+		for i := whole; i < n; i++ {
+			sum[i-whole] = fma32(float32(a[i]), float32(b[i]), sum[i-whole])
+		}
+		scale := w.scaleAt(r, g)
+		for l := range min(n, lanes) {
+			acc[l] = fma32(sum[l], scale, acc[l])
+		}
+		a, b = a[n:], b[n:]
+	}
+	return fold(&acc)
+}
+
 // dotBF16 is dotWide for a row of BF16 bytes and activations none of which is so
 // small that the weights would have to be looked at.
 func dotBF16(row []byte, b []float64) float32 {

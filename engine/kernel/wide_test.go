@@ -50,3 +50,32 @@ func TestWideIsTheDefinition(t *testing.T) {
 		}
 	}
 }
+
+// TestInt8IsTheDefinition: the fast generic product of int8 codes gives the bits
+// of the package comment, step by step, for groups that end inside the lanes too.
+func TestInt8IsTheDefinition(t *testing.T) {
+	f := floats{newRand(31), 0}
+	for range 400 {
+		k, group := 1+f.IntN(200), 16*(1+f.IntN(5))
+		f.wild = []int{0, 50}[f.IntN(2)]
+		m := f.matrix(Int8, 1, k, group)
+		x := f.some(k)
+		var s Scratch
+		var y [1]float32
+		matMulGeneric(&s, y[:], 1, &m, 0, 1, x, k, 1)
+		var acc [lanes]float32
+		for g := 0; g*group < k; g++ {
+			var sum [lanes]float32
+			end := min((g+1)*group, k)
+			for c := g * group; c < end; c++ {
+				sum[c%lanes] = fma32(float32(int8(m.Data[c])), x[c], sum[c%lanes])
+			}
+			for l := range min(lanes, end-g*group) {
+				acc[l] = fma32(sum[l], m.scaleAt(0, g), acc[l])
+			}
+		}
+		if err := sameBits(y[:], []float32{fold(&acc)}); err != nil {
+			t.Fatalf("%d columns, groups of %d: %v", k, group, err)
+		}
+	}
+}

@@ -16,15 +16,19 @@ func (l level) tileRows() int { return [...]int{2, 4, 2}[l] }
 // wait in acc meanwhile: 16 floats per sum, in the order panel, row of w, row of x.
 // Bit 0 of mode says that this is the first piece (the lanes start at 0), bit 1
 // that it is the last (they are folded into y). ldy and ldx are in bytes.
+//
+// gemmGroupN does so for a piece that is a group of int8 codes: its sums start at
+// 0 and are multiplied by the scale of their row of w, scale[r], when they are added
+// to acc.
 func gemms(m *asm) {
+	const sig = "y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int"
 	for nx := 1; nx <= 3; nx++ {
-		m.fn(fmt.Sprintf("gemm%d", nx), "y *float32, ldy int, acc, w *float32, stride, panels int, x *float32, ldx, blocks, mode int", func() {
-			gemm(m, nx)
-		})
+		m.fn(fmt.Sprintf("gemm%d", nx), sig, func() { gemm(m, nx, false) })
+		m.fn(fmt.Sprintf("gemmGroup%d", nx), sig+", scale *float32", func() { gemm(m, nx, true) })
 	}
 }
 
-func gemm(m *asm, nx int) {
+func gemm(m *asm, nx int, group bool) {
 	nw, w16 := m.tileRows(), m.regsPer16()
 	wb, stride, accp, panels := m.loadArg("w"), m.loadArg("stride"), m.loadArg("acc"), m.loadArg("panels")
 	ldx, xb, count := m.loadArg("ldx"), m.reg(), m.reg()
@@ -44,10 +48,13 @@ func gemm(m *asm, nx int) {
 			}
 		}
 	}
+	clear := func() { eachSum(func(v vec, _ mem) { m.zero(v) }) }
 	m.loop(panels, func() {
-		m.ifBit("mode", 0,
-			func() { eachSum(func(v vec, _ mem) { m.zero(v) }) },
-			func() { eachSum(func(v vec, p mem) { m.load(v, p) }) })
+		if group {
+			clear()
+		} else {
+			m.ifBit("mode", 0, clear, func() { eachSum(func(v vec, p mem) { m.load(v, p) }) })
+		}
 		m.argTo(xb, "x")
 		m.argTo(count, "blocks")
 		w := m.newRows(nw, stride)
@@ -74,6 +81,9 @@ func gemm(m *asm, nx int) {
 		})
 		m.freeRows(w)
 		m.freeRows(x)
+		if group {
+			m.scaleGroup(sums, accp)
+		}
 		m.ifBit("mode", 1, func() {
 			ldy, yp := m.loadArg("ldy"), m.loadArg("y")
 			for i := range nx {
@@ -92,6 +102,25 @@ func gemm(m *asm, nx int) {
 			m.addR(wb, stride)
 		}
 	})
+}
+
+// scaleGroup makes sums[i][r] = sums[i][r]*scale[r] + the lanes at accp.
+func (m *asm) scaleGroup(sums [][][]vec, accp reg) {
+	sp := m.loadArg("scale")
+	k, t := m.vec(), m.vec()
+	for r := range sums[0] {
+		m.bcast(k, at(sp, 4*r))
+		for i := range sums {
+			for j, v := range sums[i][r] {
+				m.load(t, at(accp, 64*(r*len(sums)+i)+4*m.width()*j))
+				m.mulAdd(v, k, t)
+			}
+		}
+	}
+	m.addI(sp, 4*len(sums[0]))
+	m.toArg("scale", sp)
+	m.free(k, t)
+	m.freeReg(sp)
 }
 
 // tmuls writes the transposed product over float32 weights, whose rows lie stride

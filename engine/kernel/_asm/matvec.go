@@ -16,7 +16,7 @@ func matVecs(m *asm) {
 			matVecPlain(m, format)
 		})
 	}
-	m.fn("matVecInt8", "y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int", func() {
+	m.fn("matVecInt8", "y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32", func() {
 		matVecInt8(m)
 	})
 	m.fn("matVecMX", "y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte", func() {
@@ -110,11 +110,11 @@ func matVecPlain(m *asm, format string) {
 		m.unrolled(count, 64/(16*size)*2, func(blocks int) {
 			for b := range blocks {
 				xs := m.vecN(m.regsPer16())
-				m.unpack16("f32", xs, at(xp, 64*b), 0)
+				m.unpack16("f32", xs, at(xp, 64*b))
 				for i := range n {
 					d := m.vecN(m.regsPer16())
 					p := m.row(w, i, 16*size*b)
-					m.unpack16(format, d, p, 0)
+					m.unpack16(format, d, p)
 					if 16*size*b%64 == 0 {
 						m.prefetch(p)
 					}
@@ -165,31 +165,37 @@ func (m *asm) finish(acc [][]vec, fold func([][]vec) vec) {
 	}
 }
 
-// matVecInt8 walks the groups of a row, and the blocks of a group inside.
+// matVecInt8 walks the groups of a row, and the blocks of a group inside. The
+// registers hold the sums of the group at hand; the lanes of the rows wait in
+// memory, 16 floats each, and take the group in when it is done.
 func matVecInt8(m *asm) {
-	xp, left, count := m.reg(), m.reg(), m.reg()
+	xp, left, count, lp := m.reg(), m.reg(), m.reg(), m.loadArg("lanes")
 	rowBytes := func(t reg) { m.argTo(t, "blocks"); m.shlR(t, 4) }
+	eachLane := func(acc [][]vec, f func(v vec, i int, p mem)) {
+		for i := range acc {
+			for j, v := range acc[i] {
+				f(v, i, at(lp, 64*i+4*m.width()*j))
+			}
+		}
+	}
 	m.streams("scaleStride", rowBytes, m.foldRows, func(n int, w, s rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(left, "blocks")
+		eachLane(acc, func(v vec, _ int, p mem) { m.store(p, v) })
 		top, end := m.newLabel("group"), m.newLabel("end")
 		m.place(top)
 		m.jumpIfZero(left, end)
 		m.minArg(count, left, "groupBlocks")
 		m.subR(left, count)
-		k := m.vecN(n)
-		for i := range n {
-			m.bcast(k[i], m.row(s, i, 0))
-		}
-		m.advance(s, 4)
+		eachLane(acc, func(v vec, _ int, _ mem) { m.zero(v) })
 		m.unrolled(count, 4, func(blocks int) {
 			for b := range blocks {
 				xs := m.vecN(m.regsPer16())
-				m.unpack16("f32", xs, at(xp, 64*b), 0)
+				m.unpack16("f32", xs, at(xp, 64*b))
 				for i := range n {
 					d := m.vecN(m.regsPer16())
 					p := m.row(w, i, 16*b)
-					m.unpack16("int8", d, p, k[i])
+					m.unpack16("int8", d, p)
 					if b == 0 {
 						m.prefetch(p)
 					}
@@ -203,9 +209,20 @@ func matVecInt8(m *asm) {
 			m.advance(w, 16*blocks)
 			m.addI(xp, 64*blocks)
 		})
+		k, t := m.vec(), m.vec()
+		eachLane(acc, func(v vec, i int, p mem) {
+			if v == acc[i][0] {
+				m.bcast(k, m.row(s, i, 0))
+			}
+			m.load(t, p)
+			m.fma(t, v, k)
+			m.store(p, t)
+		})
+		m.free(k, t)
+		m.advance(s, 4)
 		m.jump(top)
 		m.place(end)
-		m.free(k...)
+		eachLane(acc, func(v vec, _ int, p mem) { m.load(v, p) })
 	})
 }
 

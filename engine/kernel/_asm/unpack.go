@@ -4,8 +4,8 @@ package main
 // float32 of them.
 //
 // float32 is loaded as it is; a bfloat16 is the upper half of a float32; an int8
-// code is converted and multiplied by its scale, which fills a register.
-func (m *asm) unpack16(format string, d []vec, p mem, scale vec) {
+// code is converted, without its scale.
+func (m *asm) unpack16(format string, d []vec, p mem) {
 	w := m.width()
 	switch format {
 	case "f32":
@@ -30,14 +30,11 @@ func (m *asm) unpack16(format string, d []vec, p mem, scale vec) {
 	case "int8":
 		if m.level == neon {
 			m.int8Neon(d, p)
-		} else {
-			for j := range d {
-				m.i("VPMOVSXBD %s, %s", p.plus(w*j), m.v(d[j]))
-				m.i("VCVTDQ2PS %s, %s", m.v(d[j]), m.v(d[j]))
-			}
+			return
 		}
 		for j := range d {
-			m.op(opMul, d[j], d[j], scale)
+			m.i("VPMOVSXBD %s, %s", p.plus(w*j), m.v(d[j]))
+			m.i("VCVTDQ2PS %s, %s", m.v(d[j]), m.v(d[j]))
 		}
 	}
 }
@@ -183,20 +180,18 @@ func unpacks(m *asm) {
 		dst, src, blocks := m.loadArg("dst"), m.loadArg("src"), m.loadArg("blocks")
 		m.loop(blocks, func() {
 			d := m.vecN(n)
-			m.unpack16("bf16", d, at(src, 0), 0)
+			m.unpack16("bf16", d, at(src, 0))
 			prefetch(src, 2)
 			m.addI(src, 32)
 			storeAll(d, dst)
 			m.free(d...)
 		})
 	})
-	m.fn("unpackInt8", "dst *float32, src *byte, blocks int, scale *byte", func() {
+	m.fn("unpackInt8", "dst *float32, src *byte, blocks int", func() {
 		dst, src, blocks := m.loadArg("dst"), m.loadArg("src"), m.loadArg("blocks")
-		sp, s := m.loadArg("scale"), m.vec()
-		m.bcast(s, at(sp, 0))
 		m.loop(blocks, func() {
 			d := m.vecN(n)
-			m.unpack16("int8", d, at(src, 0), s)
+			m.unpack16("int8", d, at(src, 0))
 			prefetch(src, 1)
 			m.addI(src, 16)
 			storeAll(d, dst)
