@@ -54,8 +54,7 @@ func NewArena(size, slots, spare int) (*Arena, error) {
 	if size <= 0 || slots <= 0 || spare < 0 {
 		return nil, fmt.Errorf("arena of %d slots and %d spares of %d bytes: %w", slots, spare, size, ErrRange)
 	}
-	// One unit of slack lets the object start at any residue.
-	stride := (size+maxAlign-1)&^(maxAlign-1) + maxAlign
+	stride := SlotBytes(size)
 	total := slots + spare
 	if total > (1<<62)/stride {
 		return nil, fmt.Errorf("arena of %d slots of %d bytes does not fit an address space: %w", total, size, ErrRange)

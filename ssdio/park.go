@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// SlotBytes is what a slot for size bytes takes of an arena: one unit of slack lets
+// the object start at any residue.
+func SlotBytes(size int) int { return (size+maxAlign-1)&^(maxAlign-1) + maxAlign }
+
 // Stride is the bytes that one slot takes of the arena.
 func (a *Arena) Stride() int64 { return int64(a.stride) }
 

@@ -1,5 +1,14 @@
 package expert
 
+import "deltafin/ssdio"
+
+// SlotBytes is what one expert takes of a store's memory.
+func (c *Catalog) SlotBytes() int64 { return int64(ssdio.SlotBytes(int(c.largest))) }
+
+// Spares is the number of slots of a store besides those of experts, for so many
+// drives.
+func Spares(drives int) int { return sparesPerDrive * drives }
+
 // parkAtOnce is how many slots are parked before the lock is given up: some tens
 // of milliseconds for experts of 17.5 MB.
 const parkAtOnce = 8

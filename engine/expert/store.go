@@ -141,23 +141,15 @@ func (s *Store) headroom(slots int) int {
 
 // makeArena maps as many slots as the budget holds and the model has experts.
 func (s *Store) makeArena(o Options) error {
-	size := int(s.cat.largest)
-	one, err := ssdio.NewArena(size, 1, 0) // reserves memory without touching it
-	if err != nil {
-		return err
-	}
-	slot := one.Bytes()
-	if err := one.Close(); err != nil {
-		return err
-	}
-	spare := sparesPerDrive * o.Drives
+	slot, spare := s.cat.SlotBytes(), Spares(o.Drives)
 	need := int64(s.cat.topK+spare) * slot
 	if o.Budget < need {
 		return &BudgetError{Budget: o.Budget, Need: need, Slot: slot, TopK: s.cat.topK, Spare: spare}
 	}
 	s.slots = int(min(o.Budget/slot-int64(spare), int64(s.cat.Experts())))
 	s.most, s.spare = s.slots, spare
-	s.arena, err = ssdio.NewArena(size, s.slots, spare)
+	arena, err := ssdio.NewArena(int(s.cat.largest), s.slots, spare)
+	s.arena = arena
 	return err
 }
 
