@@ -89,7 +89,7 @@ func (f *feed) Ahead(layer int) bool { return f.turn.Ahead(layer) }
 
 // Guess classes candidates of one row by rank, of many rows by how many rows would
 // choose them.
-func (f *feed) Guess(layer, rows int, likely []k3.Want) {
+func (f *feed) Guess(layer, rows int, early bool, likely []k3.Want) {
 	f.cands = f.cands[:0]
 	for i, w := range likely {
 		class := min(i, expert.Classes/2-1)
@@ -98,7 +98,7 @@ func (f *feed) Guess(layer, rows int, likely []k3.Want) {
 		}
 		f.cands = append(f.cands, expert.Candidate{Expert: w.Expert, Class: uint8(class)})
 	}
-	f.turn.Guess(layer, f.cands)
+	f.turn.Guess(layer, early, f.cands)
 }
 
 func (f *feed) Begin(ctx context.Context, layer int, want []k3.Want) error {

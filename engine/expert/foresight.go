@@ -54,9 +54,19 @@ type foresight struct {
 type layerForesight struct {
 	right  [Classes]chance
 	recall chance
-	gap    time.Duration // from the guess to the router's choice
-	gaps   int
+	gap    [2]gap // by how many layers of arithmetic are still to come
 	tokens int
+}
+
+// gap is the time from a guess to the router's choice, as it usually is.
+type gap struct {
+	mean time.Duration
+	n    int
+}
+
+func (g *gap) note(d time.Duration) {
+	g.n = min(g.n+1, memory/4)
+	g.mean += (d - g.mean) / time.Duration(g.n)
 }
 
 // chance estimates a probability from what happened, the later the more.
@@ -77,8 +87,8 @@ func (c *chance) p() float64 { return (c.hits + 1) / (c.n + 3) }
 
 // guess is what one turn has guessed and not seen judged.
 type guess struct {
-	layer int // -1: none
-	at    time.Time
+	layer int          // -1: none
+	at    [2]time.Time // when it was made: by how many layers are between
 	cands []Candidate
 	keys  []int32 // experts that are read for it
 }
@@ -132,9 +142,11 @@ func (t *Turn) Ahead(layer int) bool {
 }
 
 // Guess names what a coming layer may need, the most likely first, before that
-// layer is opened. What is likely enough is read ahead, as much as the drives can
-// carry until then; what turns out wrong is given up. The next Begin judges it.
-func (t *Turn) Guess(layer int, cands []Candidate) {
+// layer is opened: with the attention of that layer still to come, or early, with
+// more than that. What is likely enough is read ahead, as much as the drives can
+// carry until then; what turns out wrong is given up. A second guess for the same
+// layer goes on with the first. The next Begin judges the last.
+func (t *Turn) Guess(layer int, early bool, cands []Candidate) {
 	s := t.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,12 +155,19 @@ func (t *Turn) Guess(layer int, cands []Candidate) {
 		return
 	}
 	s.poll()
-	t.dropGuesses()
-	t.guess.layer, t.guess.at = layer, s.now()
+	if t.guess.layer != layer {
+		t.dropGuesses()
+		t.guess.layer, t.guess.at = layer, [2]time.Time{}
+		f.out = append(f.out, t)
+	}
+	ahead := 0
+	if early {
+		ahead = 1
+	}
+	t.guess.at[ahead] = s.now()
 	t.guess.cands = append(t.guess.cands[:0], cands...)
-	f.out = append(f.out, t)
 	f.measure()
-	t.readAhead(f.room(layer))
+	t.readAhead(f.room(layer, ahead))
 }
 
 // measure keeps the rate up to date.
@@ -170,12 +189,12 @@ func (f *foresight) measure() {
 
 // room is how many experts the drives can carry before a layer's router speaks,
 // besides what they have been asked for already.
-func (f *foresight) room(layer int) int {
-	l := &f.layers[layer]
-	if l.gaps == 0 {
+func (f *foresight) room(layer, ahead int) int {
+	g := &f.layers[layer].gap[ahead]
+	if g.n == 0 {
 		return 0
 	}
-	n := int(f.rate*l.gap.Seconds()/float64(f.s.cat.largest)+0.5) - f.s.reading
+	n := int(f.rate*g.mean.Seconds()/float64(f.s.cat.largest)+0.5) - f.s.reading
 	if limit := f.s.slots - f.s.policy.Limit(); limit > 0 {
 		// Slots that a layer's own reads will want are left alone.
 		n = min(n, limit-f.s.cat.topK/2-f.held)
@@ -188,8 +207,9 @@ func (t *Turn) readAhead(n int) {
 	s, f := t.s, &t.s.guesses
 	l, size := &f.layers[t.guess.layer], float64(s.cat.largest)
 	risk := size * float64(f.held) // all of them may turn out wrong
+	had := len(t.guess.keys)
 	for _, c := range t.guess.cands {
-		if len(t.guess.keys) >= n {
+		if len(t.guess.keys)-had >= n {
 			break
 		}
 		key := s.cat.index(t.guess.layer, int(c.Expert))
@@ -205,8 +225,8 @@ func (t *Turn) readAhead(n int) {
 		s.tenant(key).guess = true
 		t.guess.keys = append(t.guess.keys, int32(key))
 	}
-	f.held += len(t.guess.keys)
-	s.read(ssdio.Prefetch, t.guess.keys)
+	f.held += len(t.guess.keys) - had
+	s.read(ssdio.Prefetch, t.guess.keys[had:])
 }
 
 // judge compares the guess with what the layer that was just named needs.
@@ -216,9 +236,12 @@ func (t *Turn) judge() {
 		return
 	}
 	l := &f.layers[t.layer]
-	gap := t.s.now().Sub(g.at)
-	l.gaps = min(l.gaps+1, memory/4)
-	l.gap += (gap - l.gap) / time.Duration(l.gaps)
+	now := t.s.now()
+	for ahead, at := range g.at {
+		if !at.IsZero() {
+			l.gap[ahead].note(now.Sub(at))
+		}
+	}
 	foreseen := 0
 	for i, c := range g.cands {
 		_, right := t.index[int32(t.s.cat.index(t.layer, int(c.Expert)))]

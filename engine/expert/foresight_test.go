@@ -23,7 +23,7 @@ func trained(t *testing.T, spec string, slots int) (*bench, int) {
 	b := newBench(t, "tiny-a", spec, slots)
 	l := b.layers[1]
 	f := &b.guesses.layers[l]
-	f.gap, f.gaps = time.Second, 1
+	f.gap[0] = gap{time.Second, 1}
 	for range memory {
 		f.right[1].note(true)
 		f.right[2].note(false)
@@ -35,7 +35,7 @@ func trained(t *testing.T, spec string, slots int) (*bench, int) {
 // and is not read again.
 func TestReadAhead(t *testing.T) {
 	b, l := trained(t, "", 1000)
-	b.Guess(l, append(ahead(1, 4, 7), ahead(2, 5)...))
+	b.Guess(l, false, append(ahead(1, 4, 7), ahead(2, 5)...))
 	if len(b.guess.keys) != 2 {
 		t.Fatalf("%d experts are read ahead, want the 2 likely ones", len(b.guess.keys))
 	}
@@ -56,11 +56,29 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
+// TestEarlyGuess: a second guess for a layer keeps what the first one reads, and
+// the last one is judged.
+func TestEarlyGuess(t *testing.T) {
+	b, l := trained(t, "", 1000)
+	b.guesses.layers[l].gap[1] = gap{time.Second, 1}
+	b.Guess(l, true, ahead(1, 4))
+	b.Guess(l, false, ahead(1, 7, 4))
+	if len(b.guess.keys) != 2 || b.guesses.held != 2 || len(b.guesses.out) != 1 {
+		t.Fatalf("%d experts are read ahead, %d held, %d outstanding", len(b.guess.keys), b.guesses.held, len(b.guesses.out))
+	}
+	b.run(t, l, []Want{{7, 1}, {4, 1}})
+	b.settled(t)
+	var st Stats
+	if b.Stats(&st); st.Total.InTime+st.Total.Late != 2 || st.Total.Foreseen != 2 || b.guesses.held != 0 {
+		t.Errorf("after two guesses: %+v", st.Total)
+	}
+}
+
 // TestLate: an expert that the arithmetic had to wait for, although its read had
 // been sent before it was asked for, is late.
 func TestLate(t *testing.T) {
 	b, l := trained(t, ",latency=20ms", 1000)
-	b.Guess(l, ahead(1, 4))
+	b.Guess(l, false, ahead(1, 4))
 	b.run(t, l, []Want{{4, 1}})
 	var st Stats
 	if b.Stats(&st); st.Total.Late != 1 || st.Total.Uses() != 1 || st.Total.Stall == 0 {
@@ -82,7 +100,7 @@ func TestWrongGuess(t *testing.T) {
 			b.land(&r)
 		}
 	}
-	b.Guess(l, ahead(1, 4))
+	b.Guess(l, false, ahead(1, 4))
 	land()
 	b.run(t, l, []Want{{8, 1}})
 	b.settled(t)
@@ -91,7 +109,7 @@ func TestWrongGuess(t *testing.T) {
 		t.Errorf("a wrong guess: %+v", st.Total)
 	}
 	credit := b.guesses.credit
-	b.Guess(l, ahead(1, 5))
+	b.Guess(l, false, ahead(1, 5))
 	land()
 	b.End()
 	b.settled(t)
@@ -108,9 +126,9 @@ func TestWasteIsBounded(t *testing.T) {
 	for range 400 {
 		l := b.layers[rng.IntN(len(b.layers))]
 		f := &b.guesses.layers[l]
-		f.gap, f.gaps, f.right[1] = time.Second, 1, chance{memory, memory}
+		f.gap[0], f.right[1] = gap{time.Second, 1}, chance{memory, memory}
 		p := rng.Perm(b.cat.experts)
-		b.Guess(l, ahead(1, int32(p[3]), int32(p[4])))
+		b.Guess(l, false, ahead(1, int32(p[3]), int32(p[4])))
 		for b.reading > 0 {
 			r := <-b.landed
 			b.land(&r)
@@ -140,7 +158,7 @@ func TestUselessGuessesEnd(t *testing.T) {
 			}
 			if b.Ahead(l) {
 				made[l]++
-				b.Guess(l, ahead(3, e))
+				b.Guess(l, false, ahead(3, e))
 			}
 			b.run(t, l, []Want{{1, 1}})
 		}
@@ -161,7 +179,7 @@ func TestTurnsShare(t *testing.T) {
 		b := newBench(t, "tiny-a", ",latency=30us,jitter=200us,fault=error/after=40/count=3", slots)
 		for i := range b.guesses.layers {
 			f := &b.guesses.layers[i]
-			f.gap, f.gaps, f.right[1] = time.Second, 1, chance{memory, memory}
+			f.gap[0], f.right[1] = gap{time.Second, 1}, chance{memory, memory}
 		}
 		b.guesses.credit = 1e12
 		var group sync.WaitGroup
@@ -194,7 +212,7 @@ func (b *bench) wander(t *testing.T, rng *rand.Rand) {
 		}
 		want := b.want(rng, n)
 		if rng.IntN(2) == 0 {
-			b.Guess(layer, ahead(1, want[0].Expert, int32(rng.IntN(b.cat.experts))))
+			b.Guess(layer, false, ahead(1, want[0].Expert, int32(rng.IntN(b.cat.experts))))
 		}
 		if rng.IntN(10) == 0 {
 			b.End() // the guess was for nothing

@@ -33,7 +33,7 @@ func (f *arrivingFeed) Streams() bool { return true }
 
 func (f *arrivingFeed) Ahead(int) bool { return true }
 
-func (f *arrivingFeed) Guess(layer, rows int, likely []Want) {
+func (f *arrivingFeed) Guess(layer, rows int, _ bool, likely []Want) {
 	seen := map[int32]bool{}
 	for i, w := range likely {
 		if seen[w.Expert] || w.Rows < 1 || int(w.Rows) > rows || i > 0 && w.Rows > likely[i-1].Rows {

@@ -12,13 +12,19 @@ import (
 // sub-layer to the next, so the router is asked beforehand, about the stream as it
 // is. Its answer is a guess: it decides what is read early, never what is computed.
 
-// guess names what layer i, whose attention is still to come, is likely to need. It
-// uses buffers that the layer fills anew.
-func (b *moeBuffers) guess(w *layer, i int) {
-	if !b.feed.Streams() || !b.feed.Ahead(i) {
+// guess is called at the beginning of layer i. It names what the layer is likely to
+// need or, where it has no experts, what the next layer is: the time of a dense
+// layer is not to be lost either. It uses buffers that the layer fills anew.
+func (b *moeBuffers) guess(i int) {
+	r, c, n := b.r, b.r.m.cfg, b.r.n
+	w, early := &r.m.layers[i], false
+	if w.moe == nil && i+1 < len(r.m.layers) {
+		i, early = i+1, true
+		w = &r.m.layers[i]
+	}
+	if w.moe == nil || !b.feed.Streams() || !b.feed.Ahead(i) {
 		return
 	}
-	r, c, n := b.r, b.r.m.cfg, b.r.n
 	// What the router will read, without the attention's part of it.
 	r.mixRows(r.h, w.mlpRes, 0, n)
 	r.normRows(r.x, r.h, w.mlpNorm, n)
@@ -30,7 +36,7 @@ func (b *moeBuffers) guess(w *layer, i int) {
 	} else {
 		b.vote(w.moe)
 	}
-	b.feed.Guess(i, n, b.likely)
+	b.feed.Guess(i, n, early, b.likely)
 }
 
 // rank lists the experts of one row by the router's order, half as many again as

@@ -140,7 +140,7 @@ func (f *mappedFeed) Streams() bool { return false }
 
 func (f *mappedFeed) Ahead(int) bool { return false }
 
-func (f *mappedFeed) Guess(int, int, []Want) {}
+func (f *mappedFeed) Guess(int, int, bool, []Want) {}
 
 func (f *mappedFeed) Begin(_ context.Context, layer int, want []Want) error {
 	f.layer, f.want, f.next = layer, want, 0

@@ -54,9 +54,10 @@ type Feed interface {
 	// Ahead says whether a guess of what a layer will need is worth the work.
 	Ahead(layer int) bool
 	// Guess names the experts that a layer to come, of a pass of so many rows, is
-	// likely to need, the most likely first. It may be wrong in any way. The slice
-	// is not kept. The next Begin, or End, takes the guess back.
-	Guess(layer, rows int, likely []Want)
+	// likely to need, the most likely first. Early guesses are made a layer sooner
+	// than others, and followed by another. It may be wrong in any way. The slice is
+	// not kept. The next Begin, or End, takes the guess back.
+	Guess(layer, rows int, early bool, likely []Want)
 	// Begin names the experts that a layer needs, each once and the most wanted
 	// first. It does not wait. The slice stays unchanged until End.
 	Begin(ctx context.Context, layer int, want []Want) error

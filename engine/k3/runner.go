@@ -181,9 +181,7 @@ func (r *Runner) yield() {
 // layer runs steps 1 to 7 of one layer (spec 3.2).
 func (r *Runner) layer(ctx context.Context, i int) error {
 	w, c := &r.m.layers[i], r.m.cfg
-	if w.moe != nil {
-		r.moe.guess(w, i)
-	}
+	r.moe.guess(i)
 	r.mixRows(r.h, w.attnRes, 0, r.n)
 	opens := i%c.ResBlock == 0
 	if opens {
