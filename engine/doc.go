@@ -36,6 +36,15 @@
 // that costs is in Engine.Streaming. An expert that cannot be read ends the call
 // with an *expert.Error; the sequence then has to be read anew.
 //
+// # Memory
+//
+// Options.Memory is a budget for the whole process. Open divides it (Info.Memory),
+// or refuses with a *memory.Error that names the numbers. While the engine is open,
+// the cache is cut when other programs take the machine's memory, and grows back;
+// which experts are used most is kept in Options.HeatDir for the next run. What a
+// person should know of this comes through Options.Notify (memory_plan.go,
+// memory_keep.go).
+//
 // # Exactness
 //
 // For one checkpoint the logits of a position are the same bits on every machine,

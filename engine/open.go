@@ -12,6 +12,7 @@ import (
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/k3"
 	"deltafin/engine/kernel"
+	"deltafin/engine/memory"
 	"deltafin/engine/nano"
 	"deltafin/engine/sample"
 	"deltafin/engine/tokenizer"
@@ -28,6 +29,7 @@ type Engine struct {
 	info    Info
 	stop    []int
 	stream  *stream // nil: experts are mapped
+	keeper  *keeper // of the stream's cache
 
 	lanes  chan *lane // those nobody uses
 	baton  baton      // held by the lane that computes
@@ -48,6 +50,7 @@ type Info struct {
 	PrefillRows int                // tokens per prefill pass
 	Streams     bool               // experts are read from drives
 	Slots       int                // experts that the cache has room for, those in flight included; 0: mapped
+	Memory      *memory.Plan       // how memory was divided at the start; nil without Options.Memory
 	Config      *checkpoint.Config // the model's numbers; read only
 }
 
@@ -90,6 +93,10 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
+	plan, err := o.useMemory(ck)
+	if err != nil {
+		return nil, err
+	}
 	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, baton: newBaton()}
 	if o.ExpertCache > 0 {
 		if e.stream, err = openStream(ck, o); err != nil {
@@ -103,7 +110,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	e.stop = stopIDs(ck, markers)
 	e.info = Info{
 		Name: NanoName, Toy: true, Notice: nano.Notice, Fingerprint: ck.Fingerprint(),
-		Kernel: table.Name, Arithmetic: kernel.Arithmetic, Threads: o.Threads, PrefillRows: o.PrefillRows, Config: c,
+		Kernel: table.Name, Arithmetic: kernel.Arithmetic, Threads: o.Threads, PrefillRows: o.PrefillRows, Memory: plan, Config: c,
 	}
 	if e.stream != nil {
 		e.info.Streams, e.info.Slots = true, e.stream.slots()
@@ -111,6 +118,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if o.Model != "" {
 		e.info.Name, e.info.Dir, e.info.Toy, e.info.Notice = filepath.Base(filepath.Clean(o.Model)), o.Model, false, ""
 	}
+	e.keep()
 	return e, nil
 }
 
@@ -149,6 +157,7 @@ func (e *Engine) Close() error {
 		<-e.lanes
 	}
 	close(e.lanes)
+	e.keeper.close()
 	e.pool.Close()
 	var err error
 	if e.stream != nil {

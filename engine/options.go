@@ -41,6 +41,25 @@ type Options struct {
 	// the checksums of the model's own files. With "" each drive's folder gets a
 	// marker file, and checksums are only kept until Close.
 	DriveState string
+
+	// Memory is the budget of the whole process in bytes, SpareMemory what the
+	// machine can spare. Open then plans what is kept where (Info.Memory), refuses
+	// what cannot work with a *memory.Error, and keeps the cache within what other
+	// programs leave. ExpertCache and PrefillRows are upper bounds then, and without
+	// an ExpertCache experts get what remains; with SpareMemory a model that fits is
+	// mapped. 0 plans nothing. It never changes a result.
+	Memory int64
+	// Context is how many tokens of conversation the plan has room for. 0 stands for
+	// DefaultContext. Longer conversations are not refused.
+	Context int
+	// HeatDir is the folder where it is kept which experts are used most, so that
+	// the next run's cache knows it. "" keeps nothing.
+	HeatDir string
+	// Notify is called from any goroutine with what a person should know while the
+	// model runs, and must not block. It may be nil.
+	Notify func(Notice)
+
+	machine machine
 }
 
 // DefaultPrefillRows is the number of prompt tokens per pass.
@@ -63,10 +82,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PrefillRows < 1 || o.PrefillRows > 1<<20 {
 		return o, &UsageError{Field: "prefill rows", Reason: fmt.Sprintf("%d is not between 1 and %d", o.PrefillRows, 1<<20)}
 	}
+	if o.Context == 0 {
+		o.Context = DefaultContext
+	}
+	if o.Context < 1 || o.Memory < SpareMemory {
+		return o, &UsageError{Field: "memory", Reason: fmt.Sprintf("a plan for %d tokens in %d bytes cannot be made", o.Context, o.Memory)}
+	}
 	if o.ExpertCache < 0 {
 		return o, &UsageError{Field: "expert cache", Reason: fmt.Sprintf("%d bytes are less than none", o.ExpertCache)}
 	}
-	if len(o.Drives) > 0 && o.ExpertCache == 0 {
+	if len(o.Drives) > 0 && o.ExpertCache == 0 && o.Memory == 0 {
 		return o, &UsageError{Field: "expert cache", Reason: "experts are to be read from drives, but no memory is given to hold them: name a size"}
 	}
 	return o, nil

@@ -191,6 +191,10 @@ func TestPlanRefusals(t *testing.T) {
 			t.Errorf("%q does not say %q", msg, want)
 		}
 	}
+	poor := Reading{Total: gb, Available: gb / 10}
+	if msg, _ = text(Limits{Now: &poor}, k3()); !strings.Contains(msg, "free are 0 B besides the 537 MB left to the system") {
+		t.Errorf("%q", msg)
+	}
 	long := k3()
 	long.State = 60 * gb
 	if msg, _ = text(Limits{Now: &now}, long); !strings.Contains(msg, "fewer tokens with --context") {

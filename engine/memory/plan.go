@@ -58,6 +58,7 @@ type Plan struct {
 	Cache     int64  `json:"expert_cache_bytes"`
 	Slots     int    `json:"expert_slots"`     // experts that the cache has room for
 	Experts   int    `json:"experts"`          // of the model
+	Mapped    bool   `json:"experts_mapped"`   // all experts are in reach as parts of mapped files; Slots is 0
 	HeapLimit int64  `json:"heap_limit_bytes"` // for GOMEMLIMIT
 }
 
@@ -76,18 +77,17 @@ func Make(d Demand, l Limits) (*Plan, error) {
 		Budget: l.Budget, Program: d.Program + d.Source + reserve, TrunkHow: d.TrunkHow,
 		Context: d.Context, State: d.State, RowsAsked: d.Rows, Experts: d.Experts,
 	}
+	bound := int64(math.MaxInt64) // nothing is known and nothing was named
+	if l.Budget > 0 {
+		bound = l.Budget
+	}
 	if l.Now != nil {
-		p.Free, p.Margin = max(l.Now.Own+l.Now.Available, 0), l.Now.Margin()
+		p.Free, p.Margin = l.Now.Own+l.Now.Available, l.Now.Margin()
+		bound = min(bound, p.Free)
 		if l.Budget == 0 {
-			p.Budget, p.Chosen = l.Now.Spare(), true
+			bound = l.Now.Spare()
+			p.Budget, p.Chosen = bound, true
 		}
-	}
-	bound := p.Budget
-	if p.Free > 0 && (bound == 0 || p.Free < bound) {
-		bound = p.Free
-	}
-	if bound == 0 { // nothing is known and nothing was named
-		bound = math.MaxInt64
 	}
 	least := int64(d.TopK+d.Spare) * d.Slot
 	most := int64(d.Experts+d.Spare) * d.Slot
@@ -109,6 +109,27 @@ func Make(d Demand, l Limits) (*Plan, error) {
 	return p, nil
 }
 
+// Whole is the plan in which all weights are mapped, nil if so many bytes do not fit
+// into what can be spared.
+func Whole(d Demand, now Reading, weights int64) *Plan {
+	p := &Plan{
+		Budget: now.Spare(), Chosen: true, Free: now.Own + now.Available, Margin: now.Margin(), Program: d.Program + reserve,
+		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Context: d.Context, State: d.State, Rows: d.Rows, RowsAsked: d.Rows,
+		Pass: d.Pass(d.Rows), Cache: weights - d.Trunk, Experts: d.Experts, Mapped: true,
+	}
+	p.heap()
+	if p.Total() > p.Budget {
+		return nil
+	}
+	return p
+}
+
+// heap sets what follows from conversation and buffers.
+func (p *Plan) heap() {
+	p.Collector = withRoom(p.State) + withRoom(p.Pass) - p.State - p.Pass
+	p.HeapLimit = p.Program + p.State + p.Pass + p.Collector
+}
+
 // fit sets rows, trunk and what follows from them. Rows are what a cache of the
 // least size leaves room for: one that was asked for must not turn a prompt into
 // single tokens.
@@ -119,10 +140,9 @@ func (p *Plan) fit(d *Demand, bound, least, cache int64) {
 		p.Rows = (p.Rows + 1) / 2
 	}
 	p.Pass = d.Pass(p.Rows)
-	p.Collector = withRoom(p.State) + withRoom(p.Pass) - p.State - p.Pass
+	p.heap()
 	p.Trunk = min(d.Trunk, d.TrunkLeast+max(room-withRoom(p.Pass)-(cache-least), 0))
 	p.Streamed = d.Trunk - p.Trunk
-	p.HeapLimit = p.Program + p.State + p.Pass + p.Collector
 }
 
 // withRoom adds the collector's part.

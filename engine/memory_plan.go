@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"deltafin/engine/checkpoint"
+	"deltafin/engine/expert"
+	"deltafin/engine/k3"
+	"deltafin/engine/memory"
+)
+
+// SpareMemory as Options.Memory is what the machine can spare without swapping.
+const SpareMemory = -1
+
+// DefaultContext is how many tokens of conversation memory is planned for.
+const DefaultContext = 8192
+
+// A machine is where plans and the watcher take their readings from.
+type machine struct {
+	read func() (memory.Reading, error) // nil: memory.Read
+}
+
+func (m machine) reading() (memory.Reading, error) {
+	if m.read == nil {
+		return memory.Read()
+	}
+	return m.read()
+}
+
+// PlanMemory is the plan that Open would make with the same options, without
+// keeping anything open. Options.Memory 0 stands for SpareMemory.
+func PlanMemory(o Options) (*memory.Plan, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.Memory == 0 {
+		o.Memory = SpareMemory
+	}
+	ck, err := openCheckpoint(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	defer ck.Close()
+	return o.plan(ck)
+}
+
+// plan divides the memory that the options allow. The error is a *memory.Error if
+// it does not suffice.
+func (o *Options) plan(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
+	limits := memory.Limits{Budget: max(o.Memory, 0), Cache: o.ExpertCache}
+	now, err := o.machine.reading()
+	switch {
+	case err == nil:
+		limits.Now = &now
+	case !errors.Is(err, memory.ErrUnknown) || o.Memory == SpareMemory && o.ExpertCache == 0:
+		return nil, err
+	}
+	d, err := o.demand(ck, &now)
+	if err != nil {
+		return nil, err
+	}
+	if o.Memory == SpareMemory && o.ExpertCache == 0 && len(o.Drives) == 0 {
+		account := ck.Account()
+		if p := memory.Whole(d, now, account.Text().Bytes); p != nil {
+			return p, nil
+		}
+	}
+	return memory.Make(d, limits)
+}
+
+// demand is what a checkpoint needs. Two calls may compute at once where experts
+// are read from drives, each with buffers of its own; they share one conversation's
+// memory, since the second is usually a short one.
+func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory.Demand, error) {
+	c, account := ck.Config(), ck.Account()
+	cat, err := expert.NewCatalog(ck)
+	if err != nil {
+		return memory.Demand{}, err
+	}
+	length := min(o.Context, c.MaxContext)
+	d := memory.Demand{
+		Trunk: account.Trunk().Bytes, TrunkHow: "mapped",
+		Context: length, State: stateRoom(c, length), Rows: o.PrefillRows,
+		Pass: func(rows int) int64 {
+			return lanes * k3.PassBytes(c, k3.Pass{Rows: rows, Parts: 1, Workers: o.Threads, Positions: length})
+		},
+		Program: max(now.Resident, now.Own),
+		Slot:    cat.SlotBytes(), Spare: expert.Spares(max(len(o.Drives), 1)), TopK: c.TopK, Experts: cat.Experts(),
+	}
+	d.TrunkLeast = d.Trunk
+	if ck.Path() == "" {
+		d.Source = cat.Bytes() // the drives read it from the program's own pages
+	}
+	return d, nil
+}
+
+// stateRoom is a conversation with what its growth needs: latents grow by a quarter
+// at a time, and while those of one layer do, the old and the new are there.
+func stateRoom(c *checkpoint.Config, n int) int64 {
+	fixed := k3.StateBytes(c, 0)
+	latents := k3.StateBytes(c, n) - fixed
+	return fixed + latents + latents/4 + latents/int64(max(c.MLALayers(), 1))
+}
+
+// useMemory sets what a plan decides. It is nil without a budget.
+func (o *Options) useMemory(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
+	if o.Memory == 0 {
+		return nil, nil
+	}
+	p, err := o.plan(ck)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	o.PrefillRows = p.Rows
+	if !p.Mapped {
+		o.ExpertCache = p.Cache
+	}
+	return p, nil
+}
