@@ -85,7 +85,7 @@ type feed struct {
 
 func (f *feed) Streams() bool { return true }
 
-func (f *feed) Ahead(layer int) bool { return f.turn.Ahead(layer) }
+func (f *feed) Ahead(layer int, early bool) bool { return f.turn.Ahead(layer, early) }
 
 // Guess classes candidates of one row by rank, of many rows by how many rows would
 // choose them.

@@ -52,9 +52,9 @@ type foresight struct {
 
 // layerForesight is what is known of the guesses for one layer.
 type layerForesight struct {
-	right  [Classes]chance
-	recall chance
-	gap    [2]gap // by how many layers of arithmetic are still to come
+	right  [2][Classes]chance // by how many layers of arithmetic are still to come
+	recall [2]chance
+	gap    [2]gap
 	tokens int
 }
 
@@ -87,10 +87,15 @@ func (c *chance) p() float64 { return (c.hits + 1) / (c.n + 3) }
 
 // guess is what one turn has guessed and not seen judged.
 type guess struct {
-	layer int          // -1: none
-	at    [2]time.Time // when it was made: by how many layers are between
-	cands []Candidate
+	layer int // -1: none
+	made  [2]guessed
 	keys  []int32 // experts that are read for it
+}
+
+// guessed is one guess, made so many layers before.
+type guessed struct {
+	at    time.Time // zero: none
+	cands []Candidate
 }
 
 func (f *foresight) init(s *Store, off bool) {
@@ -128,7 +133,7 @@ func (f *foresight) elsewhere(t *Turn) bool {
 }
 
 // Ahead says whether a guess for a layer is worth making.
-func (t *Turn) Ahead(layer int) bool {
+func (t *Turn) Ahead(layer int, early bool) bool {
 	s := t.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,15 +142,26 @@ func (t *Turn) Ahead(layer int) bool {
 		return false
 	}
 	l := &f.layers[layer]
-	l.tokens++
-	return l.recall.n < probeEvery/4 || l.recall.p() >= leastRecall || l.tokens%probeEvery == 0
+	r := &l.recall[distance(early)]
+	if !early {
+		l.tokens++
+	}
+	return r.n < probeEvery/4 || r.p() >= leastRecall || l.tokens%probeEvery == 0
+}
+
+// distance is how many layers are between a guess and its layer.
+func distance(early bool) int {
+	if early {
+		return 1
+	}
+	return 0
 }
 
 // Guess names what a coming layer may need, the most likely first, before that
 // layer is opened: with the attention of that layer still to come, or early, with
-// more than that. What is likely enough is read ahead, as much as the drives can
+// more than that. How good either kind is is learnt apart. What is likely enough is read ahead, as much as the drives can
 // carry until then; what turns out wrong is given up. A second guess for the same
-// layer goes on with the first. The next Begin judges the last.
+// layer goes on with the first. The next Begin judges both.
 func (t *Turn) Guess(layer int, early bool, cands []Candidate) {
 	s := t.s
 	s.mu.Lock()
@@ -157,17 +173,14 @@ func (t *Turn) Guess(layer int, early bool, cands []Candidate) {
 	s.poll()
 	if t.guess.layer != layer {
 		t.dropGuesses()
-		t.guess.layer, t.guess.at = layer, [2]time.Time{}
+		t.guess.layer = layer
 		f.out = append(f.out, t)
 	}
-	ahead := 0
-	if early {
-		ahead = 1
-	}
-	t.guess.at[ahead] = s.now()
-	t.guess.cands = append(t.guess.cands[:0], cands...)
+	ahead := distance(early)
+	g := &t.guess.made[ahead]
+	g.at, g.cands = s.now(), append(g.cands[:0], cands...)
 	f.measure()
-	t.readAhead(f.room(layer, ahead))
+	t.readAhead(ahead, f.room(layer, ahead))
 }
 
 // measure keeps the rate up to date.
@@ -194,7 +207,8 @@ func (f *foresight) room(layer, ahead int) int {
 	if g.n == 0 {
 		return 0
 	}
-	n := int(f.rate*g.mean.Seconds()/float64(f.s.cat.largest)+0.5) - f.s.reading
+	// One more than fits: what has not begun when the router speaks costs nothing.
+	n := int(f.rate*g.mean.Seconds()/float64(f.s.cat.largest)+1) - f.s.reading
 	if limit := f.s.slots - f.s.policy.Limit(); limit > 0 {
 		// Slots that a layer's own reads will want are left alone.
 		n = min(n, limit-f.s.cat.topK/2-f.held)
@@ -203,12 +217,12 @@ func (f *foresight) room(layer, ahead int) int {
 }
 
 // readAhead reads the n most likely candidates that are not in memory.
-func (t *Turn) readAhead(n int) {
+func (t *Turn) readAhead(ahead, n int) {
 	s, f := t.s, &t.s.guesses
 	l, size := &f.layers[t.guess.layer], float64(s.cat.largest)
 	risk := size * float64(f.held) // all of them may turn out wrong
 	had := len(t.guess.keys)
-	for _, c := range t.guess.cands {
+	for _, c := range t.guess.made[ahead].cands {
 		if len(t.guess.keys)-had >= n {
 			break
 		}
@@ -216,7 +230,7 @@ func (t *Turn) readAhead(n int) {
 		if key < 0 || s.where[key] >= 0 {
 			continue
 		}
-		if l.right[c.Class%Classes].p() < leastChance {
+		if l.right[ahead][c.Class%Classes].p() < leastChance {
 			continue
 		}
 		if risk += size; risk > f.credit || !s.take(key) {
@@ -229,32 +243,36 @@ func (t *Turn) readAhead(n int) {
 	s.read(ssdio.Prefetch, t.guess.keys[had:])
 }
 
-// judge compares the guess with what the layer that was just named needs.
+// judge compares the guesses with what the layer that was just named needs. The
+// recall that is reported is that of the later one.
 func (t *Turn) judge() {
 	f, g := &t.s.guesses, &t.guess
-	if g.layer < 0 || g.layer != t.layer || len(g.cands) == 0 {
+	if g.layer < 0 || g.layer != t.layer {
 		return
 	}
-	l := &f.layers[t.layer]
-	now := t.s.now()
-	for ahead, at := range g.at {
-		if !at.IsZero() {
-			l.gap[ahead].note(now.Sub(at))
+	l, now := &f.layers[t.layer], t.s.now()
+	for ahead := range g.made {
+		made := &g.made[ahead]
+		if made.at.IsZero() {
+			continue
+		}
+		l.gap[ahead].note(now.Sub(made.at))
+		foreseen := 0
+		for i, c := range made.cands {
+			_, right := t.index[int32(t.s.cat.index(t.layer, int(c.Expert)))]
+			l.right[ahead][c.Class%Classes].note(right)
+			if right && i < len(t.uses) {
+				foreseen++
+			}
+		}
+		for i := range t.uses {
+			l.recall[ahead].note(i < foreseen)
+		}
+		if ahead == 0 {
+			t.s.counts[t.layer].judged.Add(int64(len(t.uses)))
+			t.s.counts[t.layer].foreseen.Add(int64(foreseen))
 		}
 	}
-	foreseen := 0
-	for i, c := range g.cands {
-		_, right := t.index[int32(t.s.cat.index(t.layer, int(c.Expert)))]
-		l.right[c.Class%Classes].note(right)
-		if right && i < len(t.uses) {
-			foreseen++
-		}
-	}
-	for i := range t.uses {
-		l.recall.note(i < foreseen)
-	}
-	t.s.counts[t.layer].judged.Add(int64(len(t.uses)))
-	t.s.counts[t.layer].foreseen.Add(int64(foreseen))
 }
 
 // dropGuesses gives up what was read ahead and is not needed.
@@ -280,5 +298,8 @@ func (t *Turn) dropGuesses() {
 			s.leave(int(key))
 		}
 	}
-	g.layer, g.cands, g.keys = -1, g.cands[:0], g.keys[:0]
+	g.layer, g.keys = -1, g.keys[:0]
+	for i := range g.made {
+		g.made[i].at = time.Time{}
+	}
 }

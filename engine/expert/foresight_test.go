@@ -25,8 +25,8 @@ func trained(t *testing.T, spec string, slots int) (*bench, int) {
 	f := &b.guesses.layers[l]
 	f.gap[0] = gap{time.Second, 1}
 	for range memory {
-		f.right[1].note(true)
-		f.right[2].note(false)
+		f.right[0][1].note(true)
+		f.right[0][2].note(false)
 	}
 	return b, l
 }
@@ -60,7 +60,7 @@ func TestReadAhead(t *testing.T) {
 // the last one is judged.
 func TestEarlyGuess(t *testing.T) {
 	b, l := trained(t, "", 1000)
-	b.guesses.layers[l].gap[1] = gap{time.Second, 1}
+	b.guesses.layers[l].gap[1], b.guesses.layers[l].right[1][1] = gap{time.Second, 1}, chance{memory, memory}
 	b.Guess(l, true, ahead(1, 4))
 	b.Guess(l, false, ahead(1, 7, 4))
 	if len(b.guess.keys) != 2 || b.guesses.held != 2 || len(b.guesses.out) != 1 {
@@ -126,7 +126,7 @@ func TestWasteIsBounded(t *testing.T) {
 	for range 400 {
 		l := b.layers[rng.IntN(len(b.layers))]
 		f := &b.guesses.layers[l]
-		f.gap[0], f.right[1] = gap{time.Second, 1}, chance{memory, memory}
+		f.gap[0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
 		p := rng.Perm(b.cat.experts)
 		b.Guess(l, false, ahead(1, int32(p[3]), int32(p[4])))
 		for b.reading > 0 {
@@ -156,7 +156,7 @@ func TestUselessGuessesEnd(t *testing.T) {
 			if l == bad {
 				e = 9
 			}
-			if b.Ahead(l) {
+			if b.Ahead(l, false) {
 				made[l]++
 				b.Guess(l, false, ahead(3, e))
 			}
@@ -179,7 +179,7 @@ func TestTurnsShare(t *testing.T) {
 		b := newBench(t, "tiny-a", ",latency=30us,jitter=200us,fault=error/after=40/count=3", slots)
 		for i := range b.guesses.layers {
 			f := &b.guesses.layers[i]
-			f.gap[0], f.right[1] = gap{time.Second, 1}, chance{memory, memory}
+			f.gap[0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
 		}
 		b.guesses.credit = 1e12
 		var group sync.WaitGroup

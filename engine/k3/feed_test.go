@@ -31,7 +31,7 @@ type arrivingFeed struct {
 
 func (f *arrivingFeed) Streams() bool { return true }
 
-func (f *arrivingFeed) Ahead(int) bool { return true }
+func (f *arrivingFeed) Ahead(int, bool) bool { return true }
 
 func (f *arrivingFeed) Guess(layer, rows int, _ bool, likely []Want) {
 	seen := map[int32]bool{}

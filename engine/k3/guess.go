@@ -22,7 +22,7 @@ func (b *moeBuffers) guess(i int) {
 		i, early = i+1, true
 		w = &r.m.layers[i]
 	}
-	if w.moe == nil || !b.feed.Streams() || !b.feed.Ahead(i) {
+	if w.moe == nil || !b.feed.Streams() || !b.feed.Ahead(i, early) {
 		return
 	}
 	// What the router will read, without the attention's part of it.

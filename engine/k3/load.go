@@ -138,7 +138,7 @@ type mappedFeed struct {
 
 func (f *mappedFeed) Streams() bool { return false }
 
-func (f *mappedFeed) Ahead(int) bool { return false }
+func (f *mappedFeed) Ahead(int, bool) bool { return false }
 
 func (f *mappedFeed) Guess(int, int, bool, []Want) {}
 

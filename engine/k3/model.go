@@ -51,8 +51,9 @@ type Feed interface {
 	// Streams says that experts may have to be read. The Runner then asks for
 	// them as early as it can, and has other work done meanwhile.
 	Streams() bool
-	// Ahead says whether a guess of what a layer will need is worth the work.
-	Ahead(layer int) bool
+	// Ahead says whether a guess of what a layer will need is worth the work; early
+	// is as in Guess.
+	Ahead(layer int, early bool) bool
 	// Guess names the experts that a layer to come, of a pass of so many rows, is
 	// likely to need, the most likely first. Early guesses are made a layer sooner
 	// than others, and followed by another. It may be wrong in any way. The slice is
