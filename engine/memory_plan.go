@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
@@ -61,6 +60,9 @@ func (o *Options) plan(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if least := int64(d.TopK+d.Spare) * d.Slot; o.ExpertCache > 0 && o.ExpertCache < least {
+		return nil, &expert.BudgetError{Budget: o.ExpertCache, Need: least, Slot: d.Slot, TopK: d.TopK, Spare: d.Spare}
+	}
 	if o.Memory == SpareMemory && o.ExpertCache == 0 && len(o.Drives) == 0 {
 		account := ck.Account()
 		if p := memory.Whole(d, now, account.Text().Bytes); p != nil {
@@ -111,7 +113,7 @@ func (o *Options) useMemory(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 	}
 	p, err := o.plan(ck)
 	if err != nil {
-		return nil, fmt.Errorf("memory: %w", err)
+		return nil, err
 	}
 	o.PrefillRows = p.Rows
 	if !p.Mapped {

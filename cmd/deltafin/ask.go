@@ -76,7 +76,7 @@ paused (exit code 3) rather than interrupted (130).`,
 	fl.BoolVar(&f.newThread, "new", false, "keep question and answer in a new thread")
 	f.addAnswer(c)
 	fl.StringVar(&f.system, "system", "", "system message before the question")
-	fl.BoolVar(&f.stats, "stats", false, "print at the end what reading experts from drives cost; needs --cache")
+	fl.BoolVar(&f.stats, "stats", false, "print at the end what reading experts from drives cost; needs --cache or --memory")
 	fl.BoolVar(&f.raw, "raw", false, "continue the text as it is, without the chat format; names of special tokens in it count as such")
 	return c
 }
@@ -117,8 +117,8 @@ func (f *askFlags) check(c *cobra.Command) error {
 	if f.maxTokens < 1 {
 		return usage("--max-tokens %d: nothing would be generated; give at least 1", f.maxTokens)
 	}
-	if f.stats && !set("cache") {
-		return usage("--stats needs --cache SIZE: without it no expert is read from a drive")
+	if f.stats && !set("cache") && !set("memory") {
+		return usage("--stats needs --cache SIZE or --memory SIZE: without one no expert need be read from a drive")
 	}
 	if set("timeout") && f.timeout <= 0 {
 		return usage("--timeout %v: give a time above zero", f.timeout)

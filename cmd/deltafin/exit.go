@@ -11,6 +11,7 @@ import (
 	"deltafin/engine"
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
+	"deltafin/engine/memory"
 	"deltafin/session"
 	threads "deltafin/session/run"
 	"deltafin/ssdio"
@@ -61,7 +62,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitError // before fs.ErrNotExist: a folder of threads is no model
 	case errors.Is(err, checkpoint.ErrNotCheckpoint), errors.Is(err, checkpoint.ErrMissingShard), errors.Is(err, fs.ErrNotExist):
 		return exitNoModel
-	case errors.Is(err, syscall.ENOMEM), errors.As(err, new(*expert.BudgetError)):
+	case errors.Is(err, syscall.ENOMEM), errors.As(err, new(*expert.BudgetError)), errors.As(err, new(*memory.Error)), errors.Is(err, memory.ErrUnknown):
 		return exitMemory
 	}
 	return exitError

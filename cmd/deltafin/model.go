@@ -20,14 +20,16 @@ type modelFlags struct {
 	kernel  string
 	cache   string   // size; "": experts are mapped
 	drives  []string // specifications
+	memory  memoryFlags
 }
 
 func (f *modelFlags) add(c *cobra.Command) {
 	addModelFlag(c, &f.dir)
 	c.Flags().IntVar(&f.threads, "threads", 0, "workers of the arithmetic; never changes the text (default: one per core)")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "generic, avx2, avx512 or neon; never changes the text (default: the fastest here)")
-	c.Flags().StringVar(&f.cache, "cache", "", "read experts from drives into a cache of this size, e.g. 64GiB; never changes the text (default: map the files)")
+	c.Flags().StringVar(&f.cache, "cache", "", "read experts from drives into a cache of this size, e.g. 64GiB; never changes the text (default: what --memory leaves; a model that fits is mapped)")
 	c.Flags().StringArrayVar(&f.drives, "drive", nil, "folder on a drive to read experts from, repeatable; with limits to emulate as in DIR,limit=710MB/s (default: the model's own)")
+	f.memory.add(c)
 }
 
 func addModelFlag(c *cobra.Command, dir *string) {
@@ -45,13 +47,11 @@ func modelDir(flag string) string {
 
 // open opens the model and tells the person what must be known about it.
 func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*engine.Engine, error) {
-	if c.Flags().Changed("threads") && f.threads < 1 {
-		return nil, usage("--threads %d: at least 1 is needed", f.threads)
-	}
-	o := engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
-	if err := f.stream(c, &o); err != nil {
+	o, err := f.options(c)
+	if err != nil {
 		return nil, err
 	}
+	o.Notify = notify(s)
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -59,14 +59,28 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 	if n := e.Info().Notice; n != "" {
 		fmt.Fprintln(s.err, n)
 	}
+	f.memory.settle(c, s, e)
 	return e, nil
+}
+
+// options are what the flags say.
+func (f *modelFlags) options(c *cobra.Command) (engine.Options, error) {
+	o := engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
+	if c.Flags().Changed("threads") && f.threads < 1 {
+		return o, usage("--threads %d: at least 1 is needed", f.threads)
+	}
+	if err := f.stream(c, &o); err != nil {
+		return o, err
+	}
+	return o, f.memory.apply(c, &o)
 }
 
 // stream says how experts are read from drives, if they are.
 func (f *modelFlags) stream(c *cobra.Command, o *engine.Options) (err error) {
-	if !c.Flags().Changed("cache") {
-		if len(f.drives) > 0 {
-			return usage("--drive needs --cache SIZE: experts that are read need memory to be held in")
+	set := c.Flags().Changed
+	if !set("cache") {
+		if len(f.drives) > 0 && !set("memory") {
+			return usage("--drive needs --cache SIZE or --memory SIZE: experts that are read need memory to be held in")
 		}
 		return nil
 	}
@@ -74,8 +88,7 @@ func (f *modelFlags) stream(c *cobra.Command, o *engine.Options) (err error) {
 		return err
 	}
 	if o.ExpertCache == 0 {
-		return usage("--cache %s: give a size above zero, or leave it out to map the model's files", f.cache)
+		return usage("--cache %s: give a size above zero, or leave it out to use what memory allows", f.cache)
 	}
-	o.DriveState, err = stateFolder()
-	return err
+	return nil
 }

@@ -31,6 +31,7 @@ func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) || isatty.Is
 
 // run is the whole program without its process: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams) int {
+	s.err = &lockedWriter{w: s.err}
 	cmd := newRoot(s)
 	cmd.SetArgs(args)
 	cmd.SetIn(s.in)
@@ -69,7 +70,7 @@ program: the same architecture, very small, a toy.`,
 	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
-	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newTrace(s), newSynth(s), newMan())
+	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMemory(s), newTrace(s), newSynth(s), newMan())
 	return root
 }
 

@@ -70,8 +70,8 @@ func (p *Plan) Total() int64 {
 // Make divides memory. Trunk, conversation and buffers come first, the cache takes
 // what remains; of the trunk as much is kept as there is room for, since each of its
 // bytes is read for every token. The passes over a prompt get fewer rows where their
-// buffers would take more than a quarter of what trunk and conversation leave. The
-// error is an *Error.
+// buffers would take more than a quarter of what trunk and conversation leave, at
+// the cost of experts. The error is an *Error.
 func Make(d Demand, l Limits) (*Plan, error) {
 	p := &Plan{
 		Budget: l.Budget, Program: d.Program + d.Source + reserve, TrunkHow: d.TrunkHow,
@@ -92,7 +92,7 @@ func Make(d Demand, l Limits) (*Plan, error) {
 	least := int64(d.TopK+d.Spare) * d.Slot
 	most := int64(d.Experts+d.Spare) * d.Slot
 	want := max(l.Cache, least) // what the cache must get
-	p.fit(&d, bound, least, want)
+	p.fit(&d, bound, least, most, want)
 	fixed := p.Total()
 	switch {
 	case l.Budget > 0 && p.Free > 0 && l.Budget > p.Free:
@@ -132,11 +132,11 @@ func (p *Plan) heap() {
 
 // fit sets rows, trunk and what follows from them. Rows are what a cache of the
 // least size leaves room for: one that was asked for must not turn a prompt into
-// single tokens.
-func (p *Plan) fit(d *Demand, bound, least, cache int64) {
+// single tokens. Memory that even all experts leave is free for rows.
+func (p *Plan) fit(d *Demand, bound, least, most, cache int64) {
 	room := bound - p.Program - d.TrunkLeast - withRoom(d.State) - least
 	p.Rows = d.Rows
-	for p.Rows > 1 && withRoom(d.Pass(p.Rows)) > max(room/4, 0) {
+	for p.Rows > 1 && withRoom(d.Pass(p.Rows)) > max(room/4, room-(most-least), 0) {
 		p.Rows = (p.Rows + 1) / 2
 	}
 	p.Pass = d.Pass(p.Rows)
