@@ -1,0 +1,158 @@
+package text
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Cut returns the longest beginning of s that fits in w cells. Colours within
+// stay closed: sequences behind the cut are kept.
+func Cut(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	if len(s) <= w && plain(s) {
+		return s
+	}
+	if plain(s) {
+		return s[:w]
+	}
+	return ansi.Truncate(s, w, "")
+}
+
+// Elide returns s if it fits in w cells, or else its beginning with mark at the
+// end, w cells at most. A mark that does not fit is left out.
+func Elide(s string, w int, mark string) string {
+	if Width(s) <= w {
+		return s
+	}
+	m := Width(mark)
+	if m > w {
+		return Cut(s, w)
+	}
+	return Cut(s, w-m) + mark
+}
+
+// CutLeft returns the longest ending of s that fits in w cells.
+func CutLeft(s string, w int) string {
+	n := Width(s)
+	if n <= w {
+		return s
+	}
+	if w <= 0 {
+		return ""
+	}
+	if plain(s) {
+		return s[n-w:]
+	}
+	return dropTo(s, n-w)
+}
+
+// dropTo drops at least n cells from the beginning of s. A wide cluster that
+// the border halves is dropped whole.
+func dropTo(s string, n int) string {
+	if strings.IndexByte(s, 0x1b) >= 0 {
+		out := ansi.TruncateLeft(s, n, "")
+		if most := Width(s) - n; Width(out) > most {
+			out = ansi.TruncateLeft(s, n+1, "")
+		}
+		return out
+	}
+	for n > 0 && s != "" {
+		size, w := Next(s)
+		s, n = s[size:], n-w
+	}
+	// Marks of no width that belong to what was dropped.
+	for s != "" {
+		size, w := Next(s)
+		if w > 0 {
+			break
+		}
+		s = s[size:]
+	}
+	return s
+}
+
+// CutMiddle returns s if it fits in w cells, or else its two ends with mark
+// between them: for paths and names, whose ends tell the most.
+func CutMiddle(s string, w int, mark string) string {
+	if Width(s) <= w {
+		return s
+	}
+	m := Width(mark)
+	if w <= m {
+		return Cut(s, w)
+	}
+	left := (w - m + 1) / 2
+	head := Cut(s, left)
+	return head + mark + CutLeft(s, w-m-left)
+}
+
+// Pad returns s with spaces behind it, w cells wide. A longer s is cut.
+func Pad(s string, w int) string {
+	n := Width(s)
+	if n > w {
+		// A wide cluster at the border leaves a cell to fill.
+		s = Cut(s, w)
+		n = Width(s)
+	}
+	return s + Spaces(w-n)
+}
+
+// PadLeft returns s with spaces before it, w cells wide. A longer s loses its
+// beginning.
+func PadLeft(s string, w int) string {
+	n := Width(s)
+	if n > w {
+		s = CutLeft(s, w)
+		n = Width(s)
+	}
+	return Spaces(w-n) + s
+}
+
+// Join returns left and right at the two ends of a line of w cells. If both do
+// not fit, left gives way, with mark where it was cut.
+func Join(left, right string, w int, mark string) string {
+	r := Width(right)
+	if r >= w {
+		return Pad(right, w)
+	}
+	room := w - r - 1
+	left = Elide(left, room, mark)
+	return left + Spaces(w-Width(left)-r) + right
+}
+
+const blanks = "                                                                                                                                "
+
+// Spaces returns n spaces, none for a negative n.
+func Spaces(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if n <= len(blanks) {
+		return blanks[:n]
+	}
+	return strings.Repeat(" ", n)
+}
+
+// Clamp returns exactly h lines of exactly w cells: longer lines are cut, missing
+// ones are blank, and lines beyond h are dropped from the end. It is the last
+// step of everything that draws: one line too many and the renderer would drop
+// the top of the screen. The result is a slice of its own.
+func Clamp(lines []string, w, h int) []string {
+	if h <= 0 {
+		return nil
+	}
+	w = max(w, 0)
+	out := make([]string, h)
+	blank := Spaces(w)
+	for i := range out {
+		if i < len(lines) {
+			out[i] = Pad(lines[i], w)
+		} else {
+			out[i] = blank
+		}
+	}
+	return out
+}
