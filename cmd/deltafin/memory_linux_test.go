@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/memory"
@@ -63,6 +66,39 @@ func TestMemoryIsKept(t *testing.T) {
 	}
 	if peak < budget/2 {
 		t.Errorf("only %d bytes of %d were used: this proves nothing", peak, budget)
+	}
+}
+
+// TestADiskWithoutRoomForHeat fills a real file system, in a mount namespace that
+// ends with the program: the answer is given, the loss is named, and it is no
+// failure.
+func TestADiskWithoutRoomForHeat(t *testing.T) {
+	home := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `mkdir "$HOME/state" && mount -t tmpfs -o size=16k tmpfs "$HOME/state" && mkdir "$HOME/state/heat" || { echo skip; exit; }
+head -c 16k /dev/zero > "$HOME/state/ballast" 2> /dev/null
+exec "$0" "$@"`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script, exe, "ask", "--greedy", "--effort", "low", "--cache", "2MiB", "hello")
+	cmd.Env = append(os.Environ(), programVar+"=1", "HOME="+home, paths.HomeVar+"="+home)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil || string(out) == "skip\n" {
+		t.Skipf("no file system can be mounted here: %v %s", err, errs.String())
+	}
+	if err != nil || string(out) != helloAnswer+"\n" {
+		t.Errorf("%v: %q", err, out)
+	}
+	if text := errs.String(); !strings.Contains(text, "no space left on device. Nothing else is lost.") {
+		t.Errorf("standard error does not name the loss:\n%s", text)
 	}
 }
 
