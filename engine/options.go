@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 
 	"deltafin/engine/kernel"
 )
@@ -71,7 +70,7 @@ const maxThreads = 1024
 // withDefaults fills in what was left open and checks the rest.
 func (o Options) withDefaults() (Options, error) {
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		o.Threads = cores()
 	}
 	if o.PrefillRows == 0 {
 		o.PrefillRows = DefaultPrefillRows

@@ -51,11 +51,13 @@ func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
 	if err != nil {
 		return nil, errors.Join(err, s.set.Close())
 	}
+	readersCome()
 	return s, nil
 }
 
 // close stops the reads before the memory that they go to is given back.
 func (s *stream) close() error {
+	defer readersGo()
 	s.fleet.Release() // an emulated drive that hangs must not hold up the end
 	err := errors.Join(s.set.Close(), s.store.Close())
 	if s.placed != nil && s.record {
