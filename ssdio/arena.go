@@ -51,6 +51,10 @@ type Buffer struct {
 //
 // The memory is reserved, not touched: pages come when first written.
 func NewArena(size, slots, spare int) (*Arena, error) {
+	return newArena(size, slots, spare, mapMemory)
+}
+
+func newArena(size, slots, spare int, take func(int) ([]byte, error)) (*Arena, error) {
 	if size <= 0 || slots <= 0 || spare < 0 {
 		return nil, fmt.Errorf("arena of %d slots and %d spares of %d bytes: %w", slots, spare, size, ErrRange)
 	}
@@ -59,7 +63,7 @@ func NewArena(size, slots, spare int) (*Arena, error) {
 	if total > (1<<62)/stride {
 		return nil, fmt.Errorf("arena of %d slots of %d bytes does not fit an address space: %w", total, size, ErrRange)
 	}
-	mapped, err := mapMemory(total*stride + hugePage)
+	mapped, err := take(total*stride + hugePage)
 	if err != nil {
 		return nil, fmt.Errorf("arena of %d slots of %d bytes: %w", total, size, err)
 	}

@@ -312,7 +312,12 @@ func (s *Set) start(f *flight, now time.Duration) {
 	if f.hedge {
 		m.count.hedged.Add(n)
 	}
-	if s.inFlight++; s.inFlight == 1 {
+	s.inFlight++
+	if s.opt.Timeline != nil {
+		s.schedule(f)
+		return
+	}
+	if s.inFlight == 1 {
 		select {
 		case s.wake <- struct{}{}:
 		default:

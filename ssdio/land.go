@@ -280,6 +280,9 @@ func (s *Set) result(r *request, res Result) {
 		res.Arrived += n
 	}
 	b.results <- res
+	if t := s.opt.Timeline; t != nil {
+		t.Delivered(b.results)
+	}
 	if b.left--; b.left == 0 {
 		if b.owned {
 			close(b.results)

@@ -17,4 +17,13 @@ func mapMemory(n int) ([]byte, error) {
 	return mem, nil
 }
 
+// reserveMemory sets addresses aside that have no memory behind them.
+func reserveMemory(n int) ([]byte, error) {
+	mem, err := unix.Mmap(-1, 0, n, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", n, err)
+	}
+	return mem, nil
+}
+
 func unmapMemory(mem []byte) error { return unix.Munmap(mem) }

@@ -18,6 +18,15 @@ func mapMemory(n int) ([]byte, error) {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), n), nil
 }
 
+// reserveMemory sets addresses aside that have no memory behind them.
+func reserveMemory(n int) ([]byte, error) {
+	at, err := windows.VirtualAlloc(0, uintptr(n), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", n, err)
+	}
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), n), nil
+}
+
 func unmapMemory(mem []byte) error {
 	return windows.VirtualFree(addressOf(mem), 0, windows.MEM_RELEASE)
 }

@@ -64,6 +64,8 @@ type Options struct {
 	CloseWait time.Duration
 	// Listener is told what happens.
 	Listener Listener
+	// Timeline replaces time and drives, for simulations. nil: the real ones.
+	Timeline Timeline
 }
 
 // ensure returns the options with defaults filled in, or says what is wrong.
@@ -154,6 +156,9 @@ func Open(drives []*Drive, layout *Layout, options *Options) (*Set, error) {
 	for i, d := range drives {
 		s.drives = append(s.drives, newMember(s, i, d))
 	}
+	if opt.Timeline != nil {
+		return s, nil // nothing to open, nobody to work
+	}
 	for _, m := range s.drives {
 		if err := m.openFiles(); err != nil {
 			for _, m := range s.drives {
@@ -176,7 +181,12 @@ func Open(drives []*Drive, layout *Layout, options *Options) (*Set, error) {
 }
 
 // since is the time since the set was opened, the clock of all estimates.
-func (s *Set) since() time.Duration { return time.Since(s.started) }
+func (s *Set) since() time.Duration {
+	if t := s.opt.Timeline; t != nil {
+		return t.Now()
+	}
+	return time.Since(s.started)
+}
 
 // Read asks for a set of requests of one class. It returns at once; what is
 // wrong with a request comes as its result. Cancelling ctx cancels what has not

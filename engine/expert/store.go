@@ -23,6 +23,9 @@ type Options struct {
 	Drives int
 	// NoAhead turns reading ahead off: Turn.Guess does nothing.
 	NoAhead bool
+	// Reserve sets addresses aside for the experts but no memory: for a set on a
+	// ssdio.Timeline, which never touches them.
+	Reserve bool
 	// Now is the clock of stalls and of what fits into a gap. nil is time.Now.
 	Now func() time.Time
 }
@@ -148,7 +151,11 @@ func (s *Store) makeArena(o Options) error {
 	}
 	s.slots = int(min(o.Budget/slot-int64(spare), int64(s.cat.Experts())))
 	s.most, s.spare = s.slots, spare
-	arena, err := ssdio.NewArena(int(s.cat.largest), s.slots, spare)
+	create := ssdio.NewArena
+	if o.Reserve {
+		create = ssdio.ReserveArena
+	}
+	arena, err := create(int(s.cat.largest), s.slots, spare)
 	s.arena = arena
 	return err
 }

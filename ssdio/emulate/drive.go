@@ -191,7 +191,7 @@ func (s *source) ReadInto(p []byte, off int64, w *ssdio.Scratch) (int, error) {
 			return 0, errGone(&e.spec)
 		}
 	}
-	done := e.pace(len(p), slow)
+	done := e.pace(len(p), slow, time.Now())
 	for _, f := range hit {
 		if f.Kind == Stall {
 			if err := e.hang(f); err != nil {
@@ -222,9 +222,8 @@ func (s *source) ReadInto(p []byte, off int64, w *ssdio.Scratch) (int, error) {
 	return copied, nil
 }
 
-// pace says when a read that starts now is over by the specification.
-func (e *FS) pace(n int, slow float64) time.Time {
-	now := time.Now()
+// pace says when a read that starts at a time is over by the specification.
+func (e *FS) pace(n int, slow float64, now time.Time) time.Time {
 	done := now
 	if e.own != nil {
 		done = e.own.reserve(n, now, slow)
