@@ -104,10 +104,15 @@ func avx2MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks in
 //go:noescape
 func avx2MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
 
-// avx2Permute is primitives.permute.
+// avx2PermuteMX is primitives.permuteMX.
 //
 //go:noescape
-func avx2Permute(dst, x *float32, blocks int)
+func avx2PermuteMX(dst, x *float32, blocks int)
+
+// avx2PermuteBF16 is primitives.permuteBF16.
+//
+//go:noescape
+func avx2PermuteBF16(dst, x *float32, blocks int)
 
 // avx2Gemm1 is primitives.gemm1.
 //
@@ -194,7 +199,8 @@ func avx2Primitives() *primitives {
 		matVecBF16:    avx2MatVecBF16,
 		matVecInt8:    avx2MatVecInt8,
 		matVecMX:      avx2MatVecMX,
-		permute:       avx2Permute,
+		permuteMX:     avx2PermuteMX,
+		permuteBF16:   avx2PermuteBF16,
 		gemm1:         avx2Gemm1,
 		gemmGroup1:    avx2GemmGroup1,
 		gemm2:         avx2Gemm2,

@@ -104,10 +104,10 @@ func avx512MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks 
 //go:noescape
 func avx512MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
 
-// avx512Permute is primitives.permute.
+// avx512PermuteMX is primitives.permuteMX.
 //
 //go:noescape
-func avx512Permute(dst, x *float32, blocks int)
+func avx512PermuteMX(dst, x *float32, blocks int)
 
 // avx512Gemm1 is primitives.gemm1.
 //
@@ -194,7 +194,7 @@ func avx512Primitives() *primitives {
 		matVecBF16:    avx512MatVecBF16,
 		matVecInt8:    avx512MatVecInt8,
 		matVecMX:      avx512MatVecMX,
-		permute:       avx512Permute,
+		permuteMX:     avx512PermuteMX,
 		gemm1:         avx512Gemm1,
 		gemmGroup1:    avx512GemmGroup1,
 		gemm2:         avx512Gemm2,

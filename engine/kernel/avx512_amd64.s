@@ -2014,12 +2014,12 @@ end80:
 	VZEROUPPER
 	RET
 
-// func avx512Permute(dst, x *float32, blocks int)
-TEXT ·avx512Permute(SB), NOSPLIT, $0-24
+// func avx512PermuteMX(dst, x *float32, blocks int)
+TEXT ·avx512PermuteMX(SB), NOSPLIT, $0-24
+	VMOVDQU32 avx512Ints1<>(SB), Z0
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), BX
 	MOVQ blocks+16(FP), CX
-	VMOVDQU32 avx512Ints1<>(SB), Z0
 	TESTQ CX, CX
 	JZ end86
 loop85:

@@ -38,12 +38,14 @@ type primitives struct {
 
 	// matVecX writes y[r] = the dot product of row r of w and x, for rows rows.
 	// Scales of MX rows follow without gaps; an Int8 scale counts for groupBlocks
-	// blocks, and lanes is working memory of 64 floats. matVecMX takes x in the order that permute writes (nil: as it is).
-	matVecF32  func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
-	matVecBF16 func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
-	matVecInt8 func(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
-	matVecMX   func(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
-	permute    func(dst, x *float32, blocks int)
+	// blocks, and lanes is working memory of 64 floats. matVecMX and
+	// matVecBF16 take x in the order that permuteMX and permuteBF16 write (nil: as
+	// it is).
+	matVecF32              func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
+	matVecBF16             func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
+	matVecInt8             func(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
+	matVecMX               func(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
+	permuteMX, permuteBF16 func(dst, x *float32, blocks int)
 
 	// gemmN adds the products of panels*tileRows rows of w and N rows of x over
 	// blocks blocks to their lanes: lane c%16 of (row r, i) is fma32 over the

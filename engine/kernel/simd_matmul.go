@@ -70,10 +70,17 @@ func (s *simd) MatMul(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, 
 // that they come from memory for the first row and from the L2 for the others.
 func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int, x []float32, ldx, n int) {
 	k := w.Cols
-	if w.Format == MXFP4 && s.permute != nil {
+	var permute func(dst, x *float32, blocks int)
+	switch w.Format {
+	case MXFP4:
+		permute = s.permuteMX
+	case BF16:
+		permute = s.permuteBF16
+	}
+	if permute != nil {
 		p := sc.floats(n * k)
 		for i := range n {
-			s.permute(&p[i*k], &x[i*ldx], k/lanes)
+			permute(&p[i*k], &x[i*ldx], k/lanes)
 		}
 		x, ldx = p, k
 	}

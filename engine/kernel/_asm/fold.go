@@ -104,6 +104,24 @@ func (m *asm) foldMX2(acc [][]vec) vec {
 	return s
 }
 
+// foldEvenOdd is foldRows for the column order of the avx2 bfloat16 product:
+// register 0 of a row holds the even lanes, register 1 the odd ones.
+func (m *asm) foldEvenOdd(acc [][]vec) vec {
+	var s [2]vec
+	for j := range s {
+		q := make([]vec, 4)
+		for r := range q {
+			q[r] = acc[r%len(acc)][j]
+			if r < len(acc) {
+				m.foldHigh128(q[r]) // l and l+8
+			}
+		}
+		s[j] = m.foldQuads(q) // l+4, l+2
+	}
+	m.i("VADDPS %s, %s, %s", x(s[1]), x(s[0]), x(s[0])) // l+1
+	return s[0]
+}
+
 // foldMX512 is foldRows for the column order of the avx512 MXFP4 product: 0 8 1
 // 9 2 10 ... 7 15.
 func (m *asm) foldMX512(acc [][]vec) vec {

@@ -99,12 +99,26 @@ func (m *asm) unrolled(count reg, by int, body func(n int)) {
 	m.loop(count, func() { body(1) })
 }
 
+// matVecPlain multiplies rows of one number per column. For bf16 on avx2, x must be
+// in the order even columns, odd columns of each 16, which permutes makes: one load
+// then brings 16 weights, of which a shift makes the even and a mask the odd ones.
+// Widening them in order would take half as many operations again.
 func matVecPlain(m *asm, format string) {
 	size := map[string]int{"f32": 4, "bf16": 2}[format]
 	shift := map[string]int{"f32": 6, "bf16": 5}[format]
 	xp, count := m.reg(), m.reg()
 	rowBytes := func(t reg) { m.argTo(t, "blocks"); m.shlR(t, shift) }
-	m.streams("", rowBytes, m.foldRows, func(n int, w, _ rows, acc [][]vec) {
+	unpack, fold := func(d []vec, p mem) { m.unpack16(format, d, p) }, m.foldRows
+	if format == "bf16" && m.level == avx2 {
+		upper := m.konst(bitsConst(0xFFFF0000))
+		fold = m.foldEvenOdd
+		unpack = func(d []vec, p mem) {
+			m.load(d[1], p)
+			m.shl(d[0], d[1], 16)
+			m.op(opAnd, d[1], d[1], upper)
+		}
+	}
+	m.streams("", rowBytes, fold, func(n int, w, _ rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(count, "blocks")
 		m.unrolled(count, 64/(16*size)*2, func(blocks int) {
@@ -114,7 +128,7 @@ func matVecPlain(m *asm, format string) {
 				for i := range n {
 					d := m.vecN(m.regsPer16())
 					p := m.row(w, i, 16*size*b)
-					m.unpack16(format, d, p)
+					unpack(d, p)
 					if 16*size*b%64 == 0 {
 						m.prefetch(p)
 					}
@@ -227,7 +241,7 @@ func matVecInt8(m *asm) {
 }
 
 // matVecMX multiplies MXFP4 rows. On amd64 x must be in the order in which the
-// codes unpack cheaply; permute makes it.
+// codes unpack cheaply; permutes makes it.
 //
 // avx2: the 16 bytes of a group go to both halves of a register and are shifted
 // by 0 and 4, which makes the codes of the even columns in the lower and of the
@@ -317,40 +331,62 @@ func (m *asm) mxRow(acc []vec, p, xp mem, t, table reg, k []vec) {
 	}
 }
 
-// permutes writes the reordering of x for matVecMX.
+// permutes writes the reorderings of x for matVecMX and, on avx2, matVecBF16.
 func permutes(m *asm) {
 	if m.level == neon {
 		return
 	}
-	m.fn("permute", "dst, x *float32, blocks int", func() {
-		dst, xp, blocks := m.loadArg("dst"), m.loadArg("x"), m.loadArg("blocks")
-		order := m.vec()
-		if m.level == avx512 {
+	const sig = "dst, x *float32, blocks int"
+	if m.level == avx512 {
+		m.fn("permuteMX", sig, func() {
+			order := m.vec()
 			m.i("VMOVDQU32 %s, %s", m.konstInts(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15), m.v(order))
-		} else {
-			m.i("VMOVDQU %s, %s", m.konstInts(0, 4, 1, 5, 2, 6, 3, 7), m.v(order))
-		}
-		m.loop(blocks, func() {
-			if m.level == avx512 {
+			m.eachBlock(func(dst, xp reg) {
 				a := m.vec()
 				m.i("VPERMPS %s, %s, %s", at(xp, 0), m.v(order), m.v(a))
 				m.store(at(dst, 0), a)
 				m.free(a)
-			} else {
-				a, b, t := m.vec(), m.vec(), m.vec()
-				m.load(a, at(xp, 0))
-				m.load(b, at(xp, 32))
-				m.i("VUNPCKLPS %s, %s, %s", m.v(b), m.v(a), m.v(t)) // 0 8 1 9 | 4 12 5 13
-				m.i("VUNPCKHPS %s, %s, %s", m.v(b), m.v(a), m.v(a)) // 2 10 3 11 | 6 14 7 15
-				m.i("VPERMPS %s, %s, %s", m.v(t), m.v(order), m.v(t))
-				m.i("VPERMPS %s, %s, %s", m.v(a), m.v(order), m.v(a))
-				m.store(at(dst, 0), t)
-				m.store(at(dst, 32), a)
-				m.free(a, b, t)
-			}
-			m.addI(xp, 64)
-			m.addI(dst, 64)
+			})
 		})
+		return
+	}
+	m.fn("permuteMX", sig, func() {
+		order := m.vec()
+		m.i("VMOVDQU %s, %s", m.konstInts(0, 4, 1, 5, 2, 6, 3, 7), m.v(order))
+		m.eachBlock(func(dst, xp reg) {
+			a, b, t := m.vec(), m.vec(), m.vec()
+			m.load(a, at(xp, 0))
+			m.load(b, at(xp, 32))
+			m.i("VUNPCKLPS %s, %s, %s", m.v(b), m.v(a), m.v(t)) // 0 8 1 9 | 4 12 5 13
+			m.i("VUNPCKHPS %s, %s, %s", m.v(b), m.v(a), m.v(a)) // 2 10 3 11 | 6 14 7 15
+			m.i("VPERMPS %s, %s, %s", m.v(t), m.v(order), m.v(t))
+			m.i("VPERMPS %s, %s, %s", m.v(a), m.v(order), m.v(a))
+			m.store(at(dst, 0), t)
+			m.store(at(dst, 32), a)
+			m.free(a, b, t)
+		})
+	})
+	m.fn("permuteBF16", sig, func() {
+		m.eachBlock(func(dst, xp reg) {
+			a, t := m.vec(), m.vec()
+			m.load(a, at(xp, 0))
+			for j, pick := range []int{0x88, 0xDD} { // even, odd
+				m.i("VSHUFPS $%#x, %s, %s, %s", pick, at(xp, 32), m.v(a), m.v(t)) // of 0..3, 8..11 | 4..7, 12..15
+				m.i("VPERMQ $0xD8, %s, %s", m.v(t), m.v(t))
+				m.store(at(dst, 32*j), t)
+			}
+			m.free(a, t)
+		})
+	})
+}
+
+// eachBlock runs body for every 16 floats at the parameters x and dst.
+func (m *asm) eachBlock(body func(dst, xp reg)) {
+	dst, xp, blocks := m.loadArg("dst"), m.loadArg("x"), m.loadArg("blocks")
+	m.loop(blocks, func() {
+		body(dst, xp)
+		m.addI(xp, 64)
+		m.addI(dst, 64)
 	})
 }
 
