@@ -136,7 +136,12 @@ func (b *bench) matMuls() {
 				if n < 64 && p != b.one {
 					continue
 				}
-				rows := max(32*p.Workers(), 4096/n) // passes of a few milliseconds
+				rows := 4096 / n // passes of a few milliseconds
+				if n >= 64 {
+					// As many that the pool hands them out in blocks like those of a
+					// whole weight; smaller blocks would fetch x from afar more often.
+					rows = min(512*p.Workers(), s.rows)
+				}
 				probe, amount := b.mulProbe(p)
 				b.add(fmt.Sprintf("matmul/%s/%dx%d/%d/%s", s.format, s.rows, s.cols, n, b.cores(p)), "GFLOP/s", s.what,
 					float64(2*rows*s.cols*n), probe, amount, func() {
