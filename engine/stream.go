@@ -100,7 +100,7 @@ func (f *feed) Guess(layer, rows int, early bool, likely []k3.Want) {
 		}
 		f.cands = append(f.cands, expert.Candidate{Expert: w.Expert, Class: uint8(class)})
 	}
-	f.turn.Guess(layer, early, f.cands)
+	f.turn.Guess(layer, rows, early, f.cands)
 }
 
 func (f *feed) Begin(ctx context.Context, layer int, want []k3.Want) error {

@@ -6,7 +6,7 @@
 //	cat, err := expert.NewCatalog(ck)          // where every expert lies, what it is
 //	store, err := expert.NewStore(cat, set, layout, expert.Options{Budget: 32 << 30, Drives: 4})
 //	turn := store.NewTurn(nil)             // one user; several share the cache and the reads
-//	turn.Guess(layer, false, likely)       // before the router of the layer has spoken
+//	turn.Guess(layer, rows, false, likely) // before the router of the layer has spoken
 //	err = turn.Begin(ctx, layer, want)     // misses go out as reads at once
 //	for {
 //		i, data, ok, err := turn.Next(true)    // hits first, then as they land

@@ -1,6 +1,7 @@
 package expert
 
 import (
+	"math/bits"
 	"time"
 
 	"deltafin/ssdio"
@@ -41,9 +42,10 @@ type foresight struct {
 	s      *Store
 	off    bool
 	layers []layerForesight
-	credit float64 // bytes that may still be wasted
-	held   int     // experts read ahead that no layer asked for yet
-	out    []*Turn // turns that have a guess outstanding
+	all    layerForesight // of all layers together, for one that is not known yet
+	credit float64        // bytes that may still be wasted
+	held   int            // experts read ahead that no layer asked for yet
+	out    []*Turn        // turns that have a guess outstanding
 
 	rate  float64 // of all drives together, bytes per second while they have work
 	tick  int
@@ -54,8 +56,34 @@ type foresight struct {
 type layerForesight struct {
 	right  [2][Classes]chance // by how many layers of arithmetic are still to come
 	recall [2]chance
-	gap    [2]gap
+	gap    [2][rowClasses]gap
 	tokens int
+}
+
+// rowClasses is the number of magnitudes of a pass's rows: the arithmetic of a
+// prompt takes a hundred times that of a token.
+const rowClasses = 16
+
+func rowClass(rows int) int { return min(bits.Len(uint(max(rows, 1)))-1, rowClasses-1) }
+
+// known is how many observations a layer's own figures need to be believed.
+const known = 4
+
+// chance is how likely a candidate is right.
+func (f *foresight) chance(layer, ahead int, class uint8) float64 {
+	if c := &f.layers[layer].right[ahead][class%Classes]; c.n >= known {
+		return c.p()
+	}
+	return f.all.right[ahead][class%Classes].p()
+}
+
+// time is how long it usually takes until a layer's router speaks, 0 if that is
+// not known.
+func (f *foresight) time(layer, ahead, rows int) time.Duration {
+	if g := &f.layers[layer].gap[ahead][rowClass(rows)]; g.n > 0 {
+		return g.mean
+	}
+	return f.all.gap[ahead][rowClass(rows)].mean
 }
 
 // gap is the time from a guess to the router's choice, as it usually is.
@@ -88,6 +116,7 @@ func (c *chance) p() float64 { return (c.hits + 1) / (c.n + 3) }
 // guess is what one turn has guessed and not seen judged.
 type guess struct {
 	layer int // -1: none
+	rows  int // of the pass
 	made  [2]guessed
 	keys  []int32 // experts that are read for it
 }
@@ -158,11 +187,11 @@ func distance(early bool) int {
 }
 
 // Guess names what a coming layer may need, the most likely first, before that
-// layer is opened: with the attention of that layer still to come, or early, with
-// more than that. How good either kind is is learnt apart. What is likely enough is read ahead, as much as the drives can
+// layer of a pass of so many rows is opened: with the attention of that layer still
+// to come, or early, with more than that. How good either kind is is learnt apart. What is likely enough is read ahead, as much as the drives can
 // carry until then; what turns out wrong is given up. A second guess for the same
 // layer goes on with the first. The next Begin judges both.
-func (t *Turn) Guess(layer int, early bool, cands []Candidate) {
+func (t *Turn) Guess(layer, rows int, early bool, cands []Candidate) {
 	s := t.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,14 +202,33 @@ func (t *Turn) Guess(layer int, early bool, cands []Candidate) {
 	s.poll()
 	if t.guess.layer != layer {
 		t.dropGuesses()
-		t.guess.layer = layer
+		t.guess.layer, t.guess.rows = layer, rows
 		f.out = append(f.out, t)
 	}
 	ahead := distance(early)
 	g := &t.guess.made[ahead]
 	g.at, g.cands = s.now(), append(g.cands[:0], cands...)
 	f.measure()
-	t.readAhead(ahead, f.room(layer, ahead))
+	t.readAhead(ahead, f.room(layer, ahead, rows))
+}
+
+// manyRows is from how many rows on a pass is a prompt's: its arithmetic takes so
+// long that the drives could carry far more than the slots kept free hold.
+const manyRows = 32
+
+// setAside gives up to n slots of the cache, half of it at most, to what is read
+// ahead. A prompt's pass uses most experts of a layer anyway, so the coldest ones
+// that make room for the next layer's are read once more at worst, while the drives
+// would stand still during the attention of every layer.
+func (s *Store) setAside(n int) {
+	n = max(min(n, s.slots/2), 0)
+	if n == s.aside {
+		return
+	}
+	s.aside = n
+	s.policy.SetLimit(s.keeps())
+	s.evict()
+	s.gauge()
 }
 
 // measure keeps the rate up to date.
@@ -201,17 +249,21 @@ func (f *foresight) measure() {
 }
 
 // room is how many experts the drives can carry before a layer's router speaks,
-// besides what they have been asked for already.
-func (f *foresight) room(layer, ahead int) int {
-	g := &f.layers[layer].gap[ahead]
-	if g.n == 0 {
+// besides what they have been asked for already, and there are slots for.
+func (f *foresight) room(layer, ahead, rows int) int {
+	s := f.s
+	gap := f.time(layer, ahead, rows)
+	if gap == 0 {
 		return 0
 	}
 	// One more than fits: what has not begun when the router speaks costs nothing.
-	n := int(f.rate*g.mean.Seconds()/float64(f.s.cat.largest)+1) - f.s.reading
-	if limit := f.s.slots - f.s.policy.Limit(); limit > 0 {
+	n := int(f.rate*gap.Seconds()/float64(s.cat.largest)+1) - s.reading
+	if rows >= manyRows {
+		s.setAside(n)
+	}
+	if s.slots < s.cat.Experts() {
 		// Slots that a layer's own reads will want are left alone.
-		n = min(n, limit-f.s.cat.topK/2-f.held)
+		n = min(n, s.slots-s.policy.Limit()-s.cat.topK/2-f.held)
 	}
 	return n
 }
@@ -219,7 +271,7 @@ func (f *foresight) room(layer, ahead int) int {
 // readAhead reads the n most likely candidates that are not in memory.
 func (t *Turn) readAhead(ahead, n int) {
 	s, f := t.s, &t.s.guesses
-	l, size := &f.layers[t.guess.layer], float64(s.cat.largest)
+	size := float64(s.cat.largest)
 	risk := size * float64(f.held) // all of them may turn out wrong
 	had := len(t.guess.keys)
 	for _, c := range t.guess.made[ahead].cands {
@@ -230,7 +282,7 @@ func (t *Turn) readAhead(ahead, n int) {
 		if key < 0 || s.where[key] >= 0 {
 			continue
 		}
-		if l.right[ahead][c.Class%Classes].p() < leastChance {
+		if f.chance(t.guess.layer, ahead, c.Class) < leastChance {
 			continue
 		}
 		if risk += size; risk > f.credit || !s.take(key) {
@@ -256,11 +308,13 @@ func (t *Turn) judge() {
 		if made.at.IsZero() {
 			continue
 		}
-		l.gap[ahead].note(now.Sub(made.at))
+		l.gap[ahead][rowClass(g.rows)].note(now.Sub(made.at))
+		f.all.gap[ahead][rowClass(g.rows)].note(now.Sub(made.at))
 		foreseen := 0
 		for i, c := range made.cands {
 			_, right := t.index[int32(t.s.cat.index(t.layer, int(c.Expert)))]
 			l.right[ahead][c.Class%Classes].note(right)
+			f.all.right[ahead][c.Class%Classes].note(right)
 			if right && i < len(t.uses) {
 				foreseen++
 			}

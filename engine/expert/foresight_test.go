@@ -23,7 +23,7 @@ func trained(t *testing.T, spec string, slots int) (*bench, int) {
 	b := newBench(t, "tiny-a", spec, slots)
 	l := b.layers[1]
 	f := &b.guesses.layers[l]
-	f.gap[0] = gap{time.Second, 1}
+	f.gap[0][0] = gap{time.Second, 1}
 	for range memory {
 		f.right[0][1].note(true)
 		f.right[0][2].note(false)
@@ -35,7 +35,7 @@ func trained(t *testing.T, spec string, slots int) (*bench, int) {
 // and is not read again.
 func TestReadAhead(t *testing.T) {
 	b, l := trained(t, "", 1000)
-	b.Guess(l, false, append(ahead(1, 4, 7), ahead(2, 5)...))
+	b.Guess(l, 1, false, append(ahead(1, 4, 7), ahead(2, 5)...))
 	if len(b.guess.keys) != 2 {
 		t.Fatalf("%d experts are read ahead, want the 2 likely ones", len(b.guess.keys))
 	}
@@ -60,9 +60,9 @@ func TestReadAhead(t *testing.T) {
 // the last one is judged.
 func TestEarlyGuess(t *testing.T) {
 	b, l := trained(t, "", 1000)
-	b.guesses.layers[l].gap[1], b.guesses.layers[l].right[1][1] = gap{time.Second, 1}, chance{memory, memory}
-	b.Guess(l, true, ahead(1, 4))
-	b.Guess(l, false, ahead(1, 7, 4))
+	b.guesses.layers[l].gap[1][0], b.guesses.layers[l].right[1][1] = gap{time.Second, 1}, chance{memory, memory}
+	b.Guess(l, 1, true, ahead(1, 4))
+	b.Guess(l, 1, false, ahead(1, 7, 4))
 	if len(b.guess.keys) != 2 || b.guesses.held != 2 || len(b.guesses.out) != 1 {
 		t.Fatalf("%d experts are read ahead, %d held, %d outstanding", len(b.guess.keys), b.guesses.held, len(b.guesses.out))
 	}
@@ -78,7 +78,7 @@ func TestEarlyGuess(t *testing.T) {
 // been sent before it was asked for, is late.
 func TestLate(t *testing.T) {
 	b, l := trained(t, ",latency=20ms", 1000)
-	b.Guess(l, false, ahead(1, 4))
+	b.Guess(l, 1, false, ahead(1, 4))
 	b.run(t, l, []Want{{4, 1}})
 	var st Stats
 	if b.Stats(&st); st.Total.Late != 1 || st.Total.Uses() != 1 || st.Total.Stall == 0 {
@@ -100,7 +100,7 @@ func TestWrongGuess(t *testing.T) {
 			b.land(&r)
 		}
 	}
-	b.Guess(l, false, ahead(1, 4))
+	b.Guess(l, 1, false, ahead(1, 4))
 	land()
 	b.run(t, l, []Want{{8, 1}})
 	b.settled(t)
@@ -109,7 +109,7 @@ func TestWrongGuess(t *testing.T) {
 		t.Errorf("a wrong guess: %+v", st.Total)
 	}
 	credit := b.guesses.credit
-	b.Guess(l, false, ahead(1, 5))
+	b.Guess(l, 1, false, ahead(1, 5))
 	land()
 	b.End()
 	b.settled(t)
@@ -126,9 +126,9 @@ func TestWasteIsBounded(t *testing.T) {
 	for range 400 {
 		l := b.layers[rng.IntN(len(b.layers))]
 		f := &b.guesses.layers[l]
-		f.gap[0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
+		f.gap[0][0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
 		p := rng.Perm(b.cat.experts)
-		b.Guess(l, false, ahead(1, int32(p[3]), int32(p[4])))
+		b.Guess(l, 1, false, ahead(1, int32(p[3]), int32(p[4])))
 		for b.reading > 0 {
 			r := <-b.landed
 			b.land(&r)
@@ -158,7 +158,7 @@ func TestUselessGuessesEnd(t *testing.T) {
 			}
 			if b.Ahead(l, false) {
 				made[l]++
-				b.Guess(l, false, ahead(3, e))
+				b.Guess(l, 1, false, ahead(3, e))
 			}
 			b.run(t, l, []Want{{1, 1}})
 		}
@@ -179,7 +179,7 @@ func TestTurnsShare(t *testing.T) {
 		b := newBench(t, "tiny-a", ",latency=30us,jitter=200us,fault=error/after=40/count=3", slots)
 		for i := range b.guesses.layers {
 			f := &b.guesses.layers[i]
-			f.gap[0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
+			f.gap[0][0], f.right[0][1] = gap{time.Second, 1}, chance{memory, memory}
 		}
 		b.guesses.credit = 1e12
 		var group sync.WaitGroup
@@ -212,7 +212,7 @@ func (b *bench) wander(t *testing.T, rng *rand.Rand) {
 		}
 		want := b.want(rng, n)
 		if rng.IntN(2) == 0 {
-			b.Guess(layer, false, ahead(1, want[0].Expert, int32(rng.IntN(b.cat.experts))))
+			b.Guess(layer, 1, false, ahead(1, want[0].Expert, int32(rng.IntN(b.cat.experts))))
 		}
 		if rng.IntN(10) == 0 {
 			b.End() // the guess was for nothing
@@ -229,5 +229,34 @@ func (b *bench) wander(t *testing.T, rng *rand.Rand) {
 			b.Done(i)
 		}
 		b.End()
+	}
+}
+
+// TestPromptSetsSlotsAside: before a layer of a prompt more is read ahead than the
+// slots that are always kept free hold, up to half of the cache, by what other
+// layers have taught; the next token has the cache back.
+func TestPromptSetsSlotsAside(t *testing.T) {
+	b := newBench(t, "tiny-a", "", 24)
+	for _, l := range b.layers { // fill the cache
+		b.run(t, l, []Want{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}})
+	}
+	before := b.policy.Limit()
+	f := &b.guesses
+	f.credit = 1e12
+	f.all.gap[0][rowClass(64)] = gap{time.Second, 1}
+	f.all.right[0][1] = chance{memory, memory}
+	l := b.layers[len(b.layers)-1]
+	b.Guess(l, 64, false, ahead(1, 6, 7, 8, 9, 10, 0, 1, 2, 3))
+	if n := b.policy.Limit(); n < before-12 || n >= before {
+		t.Errorf("the cache may hold %d experts during a prompt, %d before", n, before)
+	}
+	if n := len(b.guess.keys); n <= b.headroom(24) {
+		t.Errorf("%d experts are read ahead, no more than the %d slots that are always free", n, b.headroom(24))
+	}
+	b.run(t, l, []Want{{6, 20}, {7, 20}, {8, 20}, {9, 20}})
+	b.run(t, b.layers[0], []Want{{1, 1}, {2, 1}})
+	b.settled(t)
+	if n := b.policy.Limit(); n != before {
+		t.Errorf("the cache may hold %d experts after the prompt, %d before", n, before)
 	}
 }

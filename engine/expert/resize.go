@@ -29,7 +29,7 @@ func (s *Store) Resize(bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slots = int(n)
-	s.policy.SetLimit(s.slots - s.headroom(s.slots))
+	s.policy.SetLimit(s.keeps())
 	s.gauge()
 	if _, err := s.arena.Unpark(s.slots - (s.most - s.arena.Parked())); err != nil {
 		return err
@@ -60,6 +60,12 @@ func (s *Store) gauge() {
 // parking: parking takes only what is above the size, so that an open layer finds
 // as many slots as the size promises.
 func (s *Store) trim() (parked int, err error) {
+	s.evict()
+	return s.arena.Park(min(s.most-s.arena.Parked()-s.slots, parkAtOnce))
+}
+
+// evict throws out what the cache may no longer hold.
+func (s *Store) evict() {
 	for s.policy.Len() > s.policy.Limit() {
 		key, ok := s.policy.Coldest()
 		if !ok {
@@ -69,7 +75,6 @@ func (s *Store) trim() (parked int, err error) {
 		s.free(key)
 	}
 	s.cached.Store(int64(s.policy.Len()))
-	return s.arena.Park(min(s.most-s.arena.Parked()-s.slots, parkAtOnce))
 }
 
 // shed is trim for slots that an open layer has just given back. A system that does

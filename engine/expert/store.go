@@ -76,6 +76,7 @@ type Store struct {
 	turns   []*Turn  // those with an open layer, oldest first
 	guesses foresight
 	reading int // reads under way
+	aside   int // slots that the cache gave up for the lookahead of a prompt
 	stuck   int // slots that a read may still write into: never used again
 }
 
@@ -141,6 +142,9 @@ func (s *Store) headroom(slots int) int {
 	k := s.cat.topK
 	return k + min(k, (slots-k)/8)
 }
+
+// keeps is how many experts the cache may hold.
+func (s *Store) keeps() int { return max(s.slots-s.headroom(s.slots)-s.aside, 0) }
 
 // makeArena maps as many slots as the budget holds and the model has experts.
 func (s *Store) makeArena(o Options) error {

@@ -85,6 +85,9 @@ func (t *Turn) Begin(ctx context.Context, layer int, want []Want) error {
 		s.policy.Pin(key)
 	}
 	t.judge()
+	if sum == float64(len(want)) { // every expert for one row: no prompt
+		s.setAside(0)
+	}
 	t.classify()
 	t.dropGuesses() // before the reads: it makes room
 	t.issue()
