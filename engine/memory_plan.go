@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"runtime"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
 	"deltafin/engine/k3"
 	"deltafin/engine/memory"
+	"deltafin/engine/tokenizer"
+	"deltafin/engine/trunk"
 )
 
 // SpareMemory as Options.Memory is what the machine can spare without swapping.
@@ -27,9 +31,14 @@ func (m machine) reading() (memory.Reading, error) {
 	return m.read()
 }
 
+// embedReach is how much of the embedding table a token brings into memory: its row
+// is a few pages, and the system maps those around them as well.
+const embedReach = 64 << 10
+
 // PlanMemory is the plan that Open would make with the same options, without
-// keeping anything open. Options.Memory 0 stands for SpareMemory.
-func PlanMemory(o Options) (*memory.Plan, error) {
+// keeping anything open. Options.Memory 0 stands for SpareMemory. What Open loads
+// besides the large weights is loaded, since the plan measures it.
+func PlanMemory(ctx context.Context, o Options) (*memory.Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -42,7 +51,21 @@ func PlanMemory(o Options) (*memory.Plan, error) {
 		return nil, err
 	}
 	defer ck.Close()
-	return o.plan(ck)
+	if err := ck.Validate(ctx); err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Load(ck.FS(), ck.Config().Vocab)
+	if err != nil {
+		return nil, err
+	}
+	model, err := k3.Load(ck)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.plan(ck)
+	runtime.KeepAlive(tok)
+	runtime.KeepAlive(model)
+	return p, err
 }
 
 // plan divides the memory that the options allow. The error is a *memory.Error if
@@ -64,8 +87,7 @@ func (o *Options) plan(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 		return nil, &expert.BudgetError{Budget: o.ExpertCache, Need: least, Slot: d.Slot, TopK: d.TopK, Spare: d.Spare}
 	}
 	if o.Memory == SpareMemory && o.ExpertCache == 0 && len(o.Drives) == 0 {
-		account := ck.Account()
-		if p := memory.Whole(d, now, account.Text().Bytes); p != nil {
+		if p := memory.Whole(d, now); p != nil {
 			return p, nil
 		}
 	}
@@ -76,20 +98,27 @@ func (o *Options) plan(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 // are read from drives, each with buffers of its own; they share one conversation's
 // memory, since the second is usually a short one.
 func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory.Demand, error) {
-	c, account := ck.Config(), ck.Account()
+	c := ck.Config()
+	size, err := trunk.Sizes(ck)
+	if err != nil {
+		return memory.Demand{}, err
+	}
 	cat, err := expert.NewCatalog(ck)
 	if err != nil {
 		return memory.Demand{}, err
 	}
 	length := min(o.Context, c.MaxContext)
 	d := memory.Demand{
-		Trunk: account.Trunk().Bytes, TrunkHow: "mapped",
+		Trunk: size.Head + min(size.Embed, int64(length)*embedReach), TrunkHow: "mapped",
 		Context: length, State: stateRoom(c, length), Rows: o.PrefillRows,
 		Pass: func(rows int) int64 {
 			return lanes * k3.PassBytes(c, k3.Pass{Rows: rows, Parts: 1, Workers: o.Threads, Positions: length})
 		},
-		Program: max(now.Resident, now.Own),
-		Slot:    cat.SlotBytes(), Spare: expert.Spares(max(len(o.Drives), 1)), TopK: c.TopK, Experts: cat.Experts(),
+		Weights: cat.Bytes(), Program: max(now.Resident, now.Own),
+		Slot: cat.SlotBytes(), Spare: expert.Spares(max(len(o.Drives), 1)), TopK: c.TopK, Experts: cat.Experts(),
+	}
+	for _, n := range size.Layers {
+		d.Trunk += n
 	}
 	d.TrunkLeast = d.Trunk
 	if ck.Path() == "" {

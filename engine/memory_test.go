@@ -48,7 +48,7 @@ func TestPlanIsKept(t *testing.T) {
 		{Memory: SpareMemory, Drives: []string{d.dir}},
 	} {
 		o.Model, o.Threads = d.dir, 1
-		plan, err := PlanMemory(o)
+		plan, err := PlanMemory(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func newMemory(s streams) *cobra.Command {
 		Short: "Say how memory would be divided, and whether it suffices",
 		Long: `Prints the plan that a run with the same flags would start with: the program, the
 weights that every token uses, the conversation, the buffers of the arithmetic, and
-the cache of experts in what remains. Nothing is loaded.
+the cache of experts in what remains. No large weight is loaded.
 
 The Go runtime is held to the plan: its heap may grow by a quarter between two
 collections, and GOMEMLIMIT is what the plan has for it. GOGC and GOMEMLIMIT in the
@@ -126,7 +126,7 @@ other programs need it, and takes it again later.`,
 			if err != nil {
 				return err
 			}
-			p, err := engine.PlanMemory(o)
+			p, err := engine.PlanMemory(c.Context(), o)
 			if err != nil {
 				return err
 			}

@@ -25,6 +25,7 @@ type Demand struct {
 	Rows    int                  // prompt tokens that are to share a pass
 	Pass    func(rows int) int64 // buffers for passes of so many rows
 	Program int64                // resident now
+	Weights int64                // all routed experts, as they lie in files
 	Source  int64                // of experts that lie in the program itself
 	Slot    int64                // one expert in the cache
 	Spare   int                  // slots besides those of experts
@@ -109,13 +110,13 @@ func Make(d Demand, l Limits) (*Plan, error) {
 	return p, nil
 }
 
-// Whole is the plan in which all weights are mapped, nil if so many bytes do not fit
-// into what can be spared.
-func Whole(d Demand, now Reading, weights int64) *Plan {
+// Whole is the plan in which all weights are mapped, nil if they do not fit into what
+// can be spared.
+func Whole(d Demand, now Reading) *Plan {
 	p := &Plan{
 		Budget: now.Spare(), Chosen: true, Free: now.Own + now.Available, Margin: now.Margin(), Program: d.Program + reserve,
 		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Context: d.Context, State: d.State, Rows: d.Rows, RowsAsked: d.Rows,
-		Pass: d.Pass(d.Rows), Cache: weights - d.Trunk, Experts: d.Experts, Mapped: true,
+		Pass: d.Pass(d.Rows), Cache: d.Weights, Experts: d.Experts, Mapped: true,
 	}
 	p.heap()
 	if p.Total() > p.Budget {
