@@ -50,6 +50,18 @@ func (b *bench) mulProbe(p *kernel.Pool) (func(), float64) {
 	return func() { p.Do(mulTask{b}, n, 1) }, float64(2 * n * (mulRounds / 16) * b.opt.Level.MulAddsPerRound)
 }
 
+// longMulProbe is mulProbe for as many multiply-adds as work has, at least one pass:
+// on a busy machine both are then interrupted as often.
+func (b *bench) longMulProbe(p *kernel.Pool, work float64) (func(), float64) {
+	probe, amount := b.mulProbe(p)
+	times := max(1, int(work/amount))
+	return func() {
+		for range times {
+			probe()
+		}
+	}, amount * float64(times)
+}
+
 // machine measures the limits themselves.
 func (b *bench) machine() {
 	for _, p := range b.pools() {
@@ -137,14 +149,15 @@ func (b *bench) matMuls() {
 					continue
 				}
 				rows := 4096 / n // passes of a few milliseconds
-				if n >= 64 {
+				if n >= 64 && b.least > 1 {
 					// As many that the pool hands them out in blocks like those of a
 					// whole weight; smaller blocks would fetch x from afar more often.
 					rows = min(512*p.Workers(), s.rows)
 				}
-				probe, amount := b.mulProbe(p)
+				work := float64(2 * rows * s.cols * n)
+				probe, amount := b.longMulProbe(p, work)
 				b.add(fmt.Sprintf("matmul/%s/%dx%d/%d/%s", s.format, s.rows, s.cols, n, b.cores(p)), "GFLOP/s", s.what,
-					float64(2*rows*s.cols*n), probe, amount, func() {
+					work, probe, amount, func() {
 						m := b.matrix(s, rows)
 						p.MatMul(b.y, &m, b.x, n)
 					})
