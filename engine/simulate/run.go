@@ -1,0 +1,307 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"deltafin/engine/expert"
+	"deltafin/ssdio"
+	"deltafin/ssdio/emulate"
+)
+
+// ErrMemory: a machine has too little memory for the model.
+var ErrMemory = errors.New("not enough memory")
+
+// Options are the options of a run. The zero value of each field is its default.
+type Options struct {
+	Tokens  int     // to decode and count; default 100
+	Warm    int     // to decode before, so that the cache is as it is after a while; default 0
+	Rows    int     // of a prompt that share a pass; default 512, as the engine's
+	Context int     // tokens of the conversation; default 4096
+	Cache   int64   // bytes for experts; default: what memory leaves
+	Recall  float64 // of the lookahead's first candidates; default 0.6
+	NoAhead bool    // no reading ahead
+	Router  Router  // default: a Generator with the Published fit
+	Layers  int     // with experts that stand for all; default: all
+	Slice   int     // bytes of the largest single read; default 2 MiB
+	Seed    uint64
+
+	// Progress is told after each token or layer of a prompt.
+	Progress func(done, of int)
+}
+
+func (o Options) ensure(s expert.Shape) (Options, error) {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&o.Tokens, 100)
+	def(&o.Rows, 512)
+	def(&o.Context, 4096)
+	def(&o.Slice, 2<<20)
+	if o.Recall == 0 {
+		o.Recall = 0.6
+	}
+	if o.Tokens < 0 || o.Warm < 0 || o.Rows < 0 || o.Context < 0 || o.Cache < 0 || o.Layers < 0 || !(o.Recall > 0 && o.Recall <= 1) {
+		return o, fmt.Errorf("options %+v of a simulation: counts are 0 or more and recall is above 0 up to 1: %w", o, ErrMachine)
+	}
+	if o.Router == nil {
+		g, err := NewGenerator(s, Published, o.Seed)
+		if err != nil {
+			return o, err
+		}
+		o.Router = g
+	}
+	return o, nil
+}
+
+// A Result is what a run would have done. Times are virtual, and of the whole model
+// also where a sample of its layers was run.
+type Result struct {
+	Tokens      int
+	Elapsed     time.Duration
+	Compute     time.Duration // time bound by arithmetic
+	Memory      time.Duration // time bound by the memory's bandwidth
+	Streaming   time.Duration // time for the part of the trunk that memory has no room for
+	Stall       time.Duration // time waiting for experts
+	Counts      expert.Counts // of the layers that were run
+	Read        int64         // bytes from drives, per layers that were run
+	Drives      []ssdio.DriveCounters
+	Trunk       int64   // bytes of the trunk in memory
+	Streamed    int64   // bytes of the trunk that are read again in each pass
+	Cache       int64   // bytes for experts
+	Factor      float64 // share of the layers that was run
+	Assumptions []string
+}
+
+// Rate is tokens per second.
+func (r *Result) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Tokens) / r.Elapsed.Seconds()
+}
+
+// PerToken is the bytes from drives for a token, over all layers.
+func (r *Result) PerToken() float64 {
+	return float64(r.Read) / r.Factor / float64(max(r.Tokens, 1))
+}
+
+// Split is how the memory of a machine is divided for a model.
+type Split struct {
+	Trunk, Streamed, Conversation, Cache int64
+}
+
+// Divide puts trunk and conversation first, and experts into what remains, as the
+// engine does. Of the trunk as much is held as leaves the least cache. The error
+// wraps ErrMemory.
+func Divide(m *Machine, model *Model, context int) (Split, error) {
+	share := 1.0
+	if m.Int8 {
+		share = int8Share
+	}
+	trunk := int64(float64(model.Trunk()) * share)
+	s := Split{Conversation: model.state(context)}
+	// Twice what one layer of a token needs: what is read and what is used.
+	least := int64(2*model.Experts.TopK) * int64(ssdio.SlotBytes(int(model.Experts.Bytes)))
+	free := m.RAM - m.Reserve - s.Conversation - least
+	s.Trunk = min(trunk, max(free, 0))
+	s.Streamed = trunk - s.Trunk
+	s.Cache = free - s.Trunk + least
+	if free < trunk/4 {
+		return s, fmt.Errorf("%d GB of ram for a trunk of %d GB and a conversation of %d tokens: less than a quarter of the trunk fits beside %.1f GB of experts and the reserve of %.1f GB: %w",
+			m.RAM/1e9, trunk/1e9, context, float64(least)/1e9, float64(m.Reserve)/1e9, ErrMemory)
+	}
+	return s, nil
+}
+
+// run is a simulated engine.
+type run struct {
+	opt    Options
+	model  *Model
+	factor float64
+	split  Split
+	clock  *clock
+	cost   *cost
+	set    *ssdio.Set
+	store  *expert.Store
+	turn   *expert.Turn
+	cancel context.CancelCauseFunc
+	ctx    context.Context
+	guess  guesser
+
+	ids   []int32 // [rows][TopK] of the open layer
+	want  []expert.Want
+	rows  []int32 // [Experts]
+	taken []int
+}
+
+// start builds a machine around the engine's own store and set.
+func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	split, err := Divide(m, whole, o.Context)
+	if err != nil {
+		return nil, err
+	}
+	model, factor := whole.sample(o.Layers)
+	if o.Cache > 0 {
+		split.Cache = o.Cache
+	}
+	if o, err = o.ensure(model.Experts); err != nil {
+		return nil, err
+	}
+	cat, err := expert.Describe(model.Experts)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{opt: o, model: model, factor: factor, split: split, clock: &clock{}, rows: make([]int32, model.Experts.Experts)}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.clock.idle = func() { r.cancel(errIdle) }
+	r.cost = &cost{m: m, model: model, clock: r.clock, trunk: float64(split.Trunk) / float64(whole.Trunk())}
+	r.cost.stream = float64(split.Streamed) / float64(whole.Trunk()) / m.Rate()
+	r.guess.init(model.Experts, o.Recall, o.Seed)
+	drives, err := r.drives(m)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := spread(m, model.Experts)
+	if err != nil {
+		return nil, err
+	}
+	r.set, err = ssdio.Open(drives, layout, &ssdio.Options{Timeline: r.clock, Slice: o.Slice, HedgeFactor: -1})
+	if err != nil {
+		return nil, err
+	}
+	epoch := time.Unix(0, 0)
+	r.store, err = expert.NewStore(cat, r.set, layout, expert.Options{
+		Budget: int64(float64(split.Cache) * factor), NoAhead: o.NoAhead, Reserve: true,
+		Now: func() time.Time { return epoch.Add(r.clock.now) },
+	})
+	if err != nil {
+		return nil, errors.Join(err, r.set.Close())
+	}
+	r.turn = r.store.NewTurn(r.clock.wait)
+	return r, nil
+}
+
+// close ends what start began.
+func (r *run) close() error {
+	r.cancel(nil)
+	r.turn.End()
+	for r.clock.step() { // reads that nobody waits for
+	}
+	return errors.Join(r.set.Close(), r.store.Close())
+}
+
+// drives makes the drives of the machine, measured ones.
+func (r *run) drives(m *Machine) ([]*ssdio.Drive, error) {
+	var fleet emulate.Fleet
+	hubs := map[string]float64{}
+	for _, h := range m.Hubs {
+		hubs[h.Name] = h.Rate
+	}
+	var out []*ssdio.Drive
+	shares := m.shares()
+	for i, d := range m.Drives {
+		spec := emulate.Spec{
+			Path: "/", Limit: int64(d.Rate), Latency: time.Duration(d.Latency * float64(time.Second)), Hub: d.Hub, HubRate: int64(hubs[d.Hub]),
+		}
+		model, err := fleet.Model(spec)
+		if err != nil {
+			return nil, err
+		}
+		r.clock.drives = append(r.clock.drives, model)
+		r.clock.limits = append(r.clock.limits, shares[i])
+		r.clock.busy = append(r.clock.busy, 0)
+		out = append(out, &ssdio.Drive{
+			ID: fmt.Sprintf("%032d", i), Name: d.Name, Emulated: "simulated",
+			Profile: &ssdio.Profile{Best: ssdio.Point{Size: r.opt.Slice, Depth: 8, Rate: d.Rate}, Together: shares[i]},
+		})
+	}
+	return out, nil
+}
+
+// spread gives each drive a range of every expert in the proportion of its speed,
+// wider by the overlap, so that neighbours can help each other.
+func spread(m *Machine, s expert.Shape) (*ssdio.Layout, error) {
+	var b ssdio.Builder
+	n := int64(s.Layers-s.Dense) * int64(s.Experts)
+	blocks := int64(ssdio.Blocks(s.Bytes))
+	at, shares, total := 0.0, m.shares(), m.Rate()
+	for i := range m.Drives {
+		share := shares[i] / total
+		wider := share * m.Overlap / 2
+		from := max(0, int64(float64(blocks)*(at-wider)))
+		to := min(blocks, int64(float64(blocks)*(at+share+wider))+1)
+		at += share
+		size := min(to*ssdio.BlockSize, s.Bytes) - from*ssdio.BlockSize
+		file, err := b.File(i, "experts", n*size)
+		if err != nil {
+			return nil, err
+		}
+		for k := range n {
+			key := ssdio.Key{Layer: int32(int64(s.Dense) + k/int64(s.Experts)), Expert: int32(k % int64(s.Experts))}
+			if err := b.Object(key, s.Bytes, nil); err != nil {
+				return nil, err
+			}
+			h := ssdio.Holding{Key: key, From: from * ssdio.BlockSize, To: from*ssdio.BlockSize + size, File: file, Offset: k * size}
+			if err := b.Hold(h); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.Layout(), nil
+}
+
+// Decode runs a machine through tokens, one after the other.
+func Decode(ctx context.Context, m *Machine, model *Model, o Options) (*Result, error) {
+	r, err := start(ctx, m, model, o)
+	if err != nil {
+		return nil, err
+	}
+	var begin mark
+	for i := range r.opt.Warm + r.opt.Tokens {
+		if i == r.opt.Warm {
+			begin = r.mark()
+		}
+		if err := r.pass(1, true); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		if p := r.opt.Progress; p != nil {
+			p(i+1, r.opt.Warm+r.opt.Tokens)
+		}
+	}
+	res := r.result(begin, r.opt.Tokens, m)
+	return res, r.close()
+}
+
+// Prefill runs a machine through a prompt, to the first token of the answer.
+func Prefill(ctx context.Context, m *Machine, model *Model, tokens int, o Options) (*Result, error) {
+	if tokens < 1 {
+		return nil, fmt.Errorf("a prompt of %d tokens: %w", tokens, ErrMachine)
+	}
+	o.Context = max(o.Context, tokens)
+	r, err := start(ctx, m, model, o)
+	if err != nil {
+		return nil, err
+	}
+	begin := r.mark()
+	for done := 0; done < tokens; {
+		n := min(r.opt.Rows, tokens-done)
+		r.opt.Context = done + n/2 // what a row of this pass looks back on
+		if err := r.pass(n, done+n == tokens); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		done += n
+		if p := r.opt.Progress; p != nil {
+			p(done, tokens)
+		}
+	}
+	res := r.result(begin, tokens, m)
+	return res, r.close()
+}
