@@ -1,0 +1,105 @@
+package pane
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	humanize "github.com/dustin/go-humanize"
+
+	"deltafin/tui/text"
+	"deltafin/tui/theme"
+)
+
+// A Panel is a titled box. Lines draws what is within, w cells wide and at most h
+// lines.
+type Panel struct {
+	Name  string
+	Title func(s *Sample) string // the panel's answer, behind its name
+	Lines func(t *theme.Theme, s *Sample, w, h int) []string
+}
+
+// All returns the panels from top to bottom. The first stays longest when the
+// window gets lower.
+func All() []Panel {
+	return []Panel{
+		{"drives", drivesTitle, drivesLines},
+		{"prefetch", prefetchTitle, prefetchLines},
+		{"experts", expertsTitle, expertsLines},
+		{"this token", tokenTitle, tokenLines},
+		{"speed", speedTitle, speedLines},
+		{"queue", queueTitle, queueLines},
+	}
+}
+
+// Draw draws a panel as exactly h lines of w cells.
+func (p Panel) Draw(t *theme.Theme, s *Sample, w, h int, focused bool) []string {
+	return Box(t, p.Name, p.Title(s), p.Lines(t, s, w-4, h-2), w, h, focused)
+}
+
+// Box puts lines into a frame with a title, exactly h lines of w cells. A box
+// without room for a frame is blank.
+func Box(t *theme.Theme, name, answer string, lines []string, w, h int, focused bool) []string {
+	if w < 6 || h < 2 {
+		return text.Clamp(nil, max(w, 0), max(h, 0))
+	}
+	g, edge := t.Glyphs, t.Border
+	if focused {
+		edge = t.Accent
+	}
+	title := g.Horizontal + " " + name + " "
+	if answer != "" {
+		title = g.Horizontal + " " + name + "  " + answer + " "
+	}
+	title = text.Cut(title, w-2)
+	title += strings.Repeat(g.Horizontal, max(0, w-2-text.Width(title)))
+	out := make([]string, 0, h)
+	out = append(out, edge.Render(g.TopLeft+title+g.TopRight))
+	side := edge.Render(g.Vertical)
+	for _, l := range text.Clamp(lines, w-4, h-2) {
+		out = append(out, side+" "+l+" "+side)
+	}
+	out = append(out, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, w-2)+g.BottomRight))
+	return text.Clamp(out, w, h)
+}
+
+// Count writes a number with thin groups: 41 203.
+func Count(n int64) string {
+	return strings.ReplaceAll(humanize.Comma(n), ",", " ")
+}
+
+// GB writes bytes in units of 1e9, one digit behind the point.
+func GB(n float64) string { return fmt.Sprintf("%.1f", n/1e9) }
+
+// Speed writes a rate of tokens with two significant digits.
+func Speed(r float64) string {
+	switch {
+	case r <= 0 || math.IsNaN(r):
+		return "--"
+	case r < 10:
+		return fmt.Sprintf("%.2f", r)
+	}
+	return fmt.Sprintf("%.0f", r)
+}
+
+// Span writes a time in at most two units: 20m41s.
+func Span(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Percent writes a share.
+func Percent(f float64) string {
+	if math.IsNaN(f) {
+		return "--"
+	}
+	return fmt.Sprintf("%.0f%%", 100*f)
+}

@@ -1,0 +1,65 @@
+package pane
+
+import (
+	"fmt"
+
+	"deltafin/session"
+	"deltafin/tui/text"
+	"deltafin/tui/theme"
+)
+
+func queueTitle(s *Sample) string {
+	if len(s.Queue) == 0 {
+		return ""
+	}
+	return fmt.Sprint(len(s.Queue))
+}
+
+func queueLines(t *theme.Theme, s *Sample, w, h int) []string {
+	if len(s.Queue) == 0 {
+		return text.Wrap("Questions you send while the model works wait here.", max(w, 1))
+	}
+	var out []string
+	for i, q := range s.Queue {
+		if i >= h {
+			out[len(out)-1] = fmt.Sprintf("and %d more", len(s.Queue)-i+1)
+			break
+		}
+		tail := ""
+		if q.Likely > 0 {
+			tail = "~" + Span(q.Likely)
+		}
+		out = append(out, text.Join(fmt.Sprintf("%d %s", i+1, text.CleanLine(q.Text)), tail, w, t.Glyphs.Ellipsis))
+	}
+	return out
+}
+
+// Threads draws the list of threads, the row chosen at (-1 for none) marked, that
+// of the thread in use with its state.
+func Threads(t *theme.Theme, list []session.ThreadInfo, at int, s *Sample, w, h int) []string {
+	if len(list) == 0 {
+		return text.Wrap("Nothing asked yet. Type a question.", max(w, 1))
+	}
+	from := max(0, min(at-h/2, len(list)-h))
+	var out []string
+	for i := from; i < len(list) && len(out) < h; i++ {
+		state := string(list[i].Status)
+		if list[i].ID == s.Thread && s.State.Busy() {
+			state = string(s.State)
+		}
+		title := text.CleanLine(list[i].Title)
+		if title == "" {
+			title = list[i].ID.Short()
+		}
+		row := "  "
+		if i == at {
+			row = t.Glyphs.Mark + " "
+		}
+		row = text.Join(row+title, state, w, t.Glyphs.Ellipsis)
+		if i == at {
+			row = t.Selected.Render(row)
+		}
+		out = append(out, row)
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package pane
+
+import (
+	"fmt"
+	"math"
+
+	"deltafin/tui/chart"
+	"deltafin/tui/text"
+	"deltafin/tui/theme"
+)
+
+// Totals returns what all drives give now and could give, in bytes a second.
+func (s *Sample) Totals() (now, ceiling float64) {
+	for i := range s.Drives {
+		now += s.Drives[i].Now
+		ceiling += s.Drives[i].Ceiling
+	}
+	return now, ceiling
+}
+
+func drivesTitle(s *Sample) string {
+	if len(s.Drives) == 0 {
+		return ""
+	}
+	now, ceiling := s.Totals()
+	if ceiling <= 0 {
+		return GB(now) + " GB/s"
+	}
+	return fmt.Sprintf("%s GB/s  %s of ceiling", GB(now), Percent(now/ceiling))
+}
+
+// drivesLines gives each drive a line on the scale of the fastest, so that four
+// drives compare. Where they are too many, those that fit are shown and the rest
+// is counted.
+func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
+	if len(s.Drives) == 0 {
+		return []string{chart.Empty(t, "nothing is read from drives here", w)}
+	}
+	top, rows := 1e9, len(s.Drives)
+	for i := range s.Drives {
+		top = max(top, s.Drives[i].Ceiling)
+	}
+	if rows > h-1 {
+		rows = max(0, h-2)
+	}
+	var out []string
+	var worst Drive
+	var errs int64
+	for i := range s.Drives {
+		d := &s.Drives[i]
+		errs += d.Errors
+		if d.P99 > worst.P99 {
+			worst = *d
+		}
+		if i < rows {
+			out = append(out, driveLine(t, d, w, top))
+		}
+	}
+	if rows < len(s.Drives) {
+		out = append(out, fmt.Sprintf("and %d more drives", len(s.Drives)-rows))
+	}
+	return append(out, fmt.Sprintf("p99 %.1f ms  depth %d  errors %d", float64(worst.P99.Microseconds())/1e3, worst.Depth, errs))
+}
+
+func driveLine(t *theme.Theme, d *Drive, w int, top float64) string {
+	name := text.Pad(text.CleanLine(d.Name), 3)
+	if d.Lost {
+		return name + t.Bad.Render("LOST")
+	}
+	tail := text.PadLeft(GB(d.Now), 6)
+	if d.Temperature > 0 {
+		tail += fmt.Sprintf(" %3.0fC", d.Temperature)
+	}
+	room := max(1, w-len(name)-len(tail)-1)
+	if len(d.History) == 0 {
+		return name + " " + chart.Empty(t, "waiting for the first read", room) + tail
+	}
+	return name + " " + chart.Sparkline(t, d.History, room, top) + tail
+}
+
+func prefetchTitle(s *Sample) string {
+	if s.Prefetch.Uses() == 0 {
+		return ""
+	}
+	return "hit " + Percent(s.Prefetch.HitRate())
+}
+
+func prefetchLines(t *theme.Theme, s *Sample, w, _ int) []string {
+	p := s.Prefetch
+	if p.Uses() == 0 {
+		return []string{chart.Empty(t, "waiting for the first token", w)}
+	}
+	share := func(n int64) string { return Percent(float64(n) / float64(p.Uses())) }
+	return []string{
+		chart.Strip(t, []chart.Part{
+			{Value: float64(p.Hit), Letter: 'H', Style: t.Series[0]}, {Value: float64(p.InTime), Letter: 'p', Style: t.Series[1]},
+			{Value: float64(p.Late), Letter: 'l', Style: t.Series[2]}, {Value: float64(p.Missed), Letter: 'm', Style: t.Series[3]},
+		}, w),
+		fmt.Sprintf("H cache %s  p in time %s", share(p.Hit), share(p.InTime)),
+		fmt.Sprintf("l late %s  m missed %s  unused %s", share(p.Late), share(p.Missed), share(p.Unused)),
+		fmt.Sprintf("stall %d ms per token", p.Stall.Milliseconds()),
+	}
+}
+
+func expertsTitle(s *Sample) string {
+	if s.Experts.Budget <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s / %s GB", GB(float64(s.Experts.Held)), GB(float64(s.Experts.Budget)))
+}
+
+func expertsLines(t *theme.Theme, s *Sample, w, h int) []string {
+	e := s.Experts
+	if e.Budget <= 0 {
+		return []string{chart.Empty(t, "all experts are in memory", w)}
+	}
+	out := []string{chart.Bar(t, float64(e.Held)/float64(e.Budget), w)}
+	if room := h - 3; room >= 3 && len(e.Share) > 0 {
+		out = append(out, chart.HeatMap(t, e.Share, w, room-1)...)
+		out = append(out, text.Elide("layers down, share held across", w, t.Glyphs.Ellipsis))
+	}
+	held := "held " + Count(int64(e.Count))
+	if e.All > 0 {
+		held += " of " + Count(int64(e.All))
+	}
+	out = append(out, fmt.Sprintf("%s  evict %.0f/s  pinned %d", held, e.Evictions, e.Pinned))
+	if e.Reuse > 0 {
+		out = append(out, "reuse of last token "+Percent(e.Reuse))
+	}
+	return out
+}
+
+func tokenTitle(s *Sample) string {
+	if s.Token.Took <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f s", s.Token.Took.Seconds())
+}
+
+func tokenLines(t *theme.Theme, s *Sample, w, h int) []string {
+	if s.Layers <= 0 {
+		return []string{chart.Empty(t, "waiting for the first token", w)}
+	}
+	at := fmt.Sprintf("layer %d/%d", s.Layer, s.Layers)
+	if s.Token.Took > 0 && s.Token.Read+s.Token.Math > 0 {
+		at += fmt.Sprintf("  read %s  math %s", Percent(s.Token.Read), Percent(s.Token.Math))
+	}
+	out := []string{chart.Bar(t, float64(s.Layer)/float64(s.Layers), w), at}
+	if h >= 4 && len(s.Token.Stall) > 0 {
+		ms, top := make([]float64, len(s.Token.Stall)), 10.0
+		for i, d := range s.Token.Stall {
+			ms[i] = float64(d.Microseconds()) / 1e3
+		}
+		out = append(out, "stall by layer, 0 to 10 ms", chart.HeatStrip(t, ms, w, top))
+	}
+	return out
+}
+
+func speedTitle(s *Sample) string {
+	if s.Rate <= 0 {
+		return ""
+	}
+	return Speed(s.Rate) + " tok/s"
+}
+
+// speedLines shows seconds per token. The scale is the next power of two above
+// the slowest, so that it moves seldom.
+func speedLines(t *theme.Theme, s *Sample, w, h int) []string {
+	if len(s.Times) == 0 {
+		return []string{chart.Empty(t, "waiting for the first token", w)}
+	}
+	times := s.Times[max(0, len(s.Times)-120):]
+	v, sum, worst := make([]float64, len(times)), 0.0, 0.0
+	for i, d := range times {
+		v[i] = d.Seconds()
+		sum += v[i]
+		worst = max(worst, v[i])
+	}
+	last := fmt.Sprintf("%.2f s/tok, worst %.2f", sum/float64(len(v)), worst)
+	if h < 2 || worst <= 0 {
+		return []string{last}
+	}
+	return append(chart.Plot(t, v, w, h-1, math.Exp2(math.Ceil(math.Log2(worst)))), last)
+}
