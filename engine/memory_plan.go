@@ -109,7 +109,7 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 	}
 	length := min(o.Context, c.MaxContext)
 	d := memory.Demand{
-		Trunk: size.Head + min(size.Embed, int64(length)*embedReach), TrunkHow: "mapped",
+		Trunk: size.Head, TrunkHow: "mapped", Embed: min(size.Embed, int64(length)*embedReach),
 		Context: length, State: stateRoom(c, length), Rows: o.PrefillRows,
 		Pass: func(rows int) int64 {
 			return lanes * k3.PassBytes(c, k3.Pass{Rows: rows, Parts: 1, Workers: o.Threads, Positions: length})

@@ -162,6 +162,7 @@ func printPlan(w io.Writer, p *memory.Plan) {
 		trunk += fmt.Sprintf("; %s more are read for every token", memory.Text(p.Streamed))
 	}
 	row("trunk", p.Trunk, "%s", trunk)
+	row("embedding", p.Embed, "rows of the tokens, mapped")
 	row("conversation", p.State, "%s tokens, set with --context", humanize.Comma(int64(p.Context)))
 	rows := fmt.Sprintf("%d prompt tokens at a time", p.Rows)
 	if p.Rows < p.RowsAsked {

@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	default:
 		p := &e.Plan
 		fmt.Fprintf(&b, ": the program takes %s, the trunk %s, a conversation of %d tokens %s, buffers %s, and experts at least %s; ",
-			Text(p.Program), Text(p.Trunk), p.Context, Text(p.State), Text(p.Pass+p.Collector), Text(p.Cache))
+			Text(p.Program), Text(p.Trunk+p.Embed), p.Context, Text(p.State), Text(p.Pass+p.Collector), Text(p.Cache))
 		if e.Named {
 			b.WriteString("give --memory more")
 		} else {

@@ -114,6 +114,16 @@ func k3() Demand {
 // remains are experts.
 func TestPlan(t *testing.T) {
 	now := Reading{Total: 128 * gb, Available: 110 * gb, Own: gb / 5}
+	// Layers of a gigabyte, two of them as buffers.
+	stream := func(d *Demand) {
+		d.TrunkLeast = 2 * gb
+		d.Stream = func(n int64) (int64, int64) {
+			if n >= 57*gb {
+				return 57 * gb, 0
+			}
+			return n / gb * gb, 57*gb - (n/gb-2)*gb
+		}
+	}
 	cases := []struct {
 		name   string
 		d      func(*Demand)
@@ -127,7 +137,9 @@ func TestPlan(t *testing.T) {
 		{"a budget", nil, Limits{Budget: 80 * gb, Now: &now}, 512, 57 * gb, 80 * gb, false},
 		{"a budget on an unknown machine", nil, Limits{Budget: 80 * gb}, 512, 57 * gb, 80 * gb, false},
 		{"little beside the trunk: fewer rows", nil, Limits{Budget: 61 * gb, Now: &now}, 64, 57 * gb, 61 * gb, false},
-		{"a trunk that can be streamed", func(d *Demand) { d.TrunkLeast = 4 * gb }, Limits{Budget: 40 * gb, Now: &now}, 512, 0, 40 * gb, false},
+		{"a trunk that can be streamed", stream, Limits{Budget: 40 * gb, Now: &now}, 512, 35 * gb, 40 * gb, false},
+		{"a trunk that could be streamed, but fits", stream, Limits{Budget: 80 * gb, Now: &now}, 512, 57 * gb, 80 * gb, false},
+		{"a cache at the cost of the trunk", stream, Limits{Budget: 40 * gb, Cache: 20 * gb, Now: &now}, 512, 16 * gb, 40 * gb, false},
 		{"more memory than experts", func(d *Demand) { d.Experts = 100 }, Limits{Now: &now}, 512, 57 * gb, now.Spare(), true},
 		{"nothing known", func(d *Demand) { d.Experts = 100 }, Limits{}, 512, 57 * gb, 1 << 60, false},
 		{"a cache of a size", nil, Limits{Cache: 10 * gb, Now: &now}, 512, 57 * gb, now.Spare(), true},
@@ -142,7 +154,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if p.Total() > c.bound || p.Rows != c.rows || p.Chosen != c.chosen || p.Trunk+p.Streamed != d.Trunk {
+		if p.Total() > c.bound || p.Rows != c.rows || p.Chosen != c.chosen || (p.Streamed > 0) != (p.Trunk < d.Trunk) {
 			t.Errorf("%s: %d bytes of %d, %d rows, trunk %d + %d: %+v", c.name, p.Total(), c.bound, p.Rows, p.Trunk, p.Streamed, p)
 		}
 		if c.trunk > 0 && p.Trunk != c.trunk {

@@ -14,11 +14,15 @@ const reserve = 32 << 20
 
 // A Demand is what a model needs, in bytes.
 type Demand struct {
-	// Trunk is all weights but the routed experts, and TrunkLeast how much of that
+	// Trunk is all matrices that every token uses, and TrunkLeast how much of that
 	// must be in memory at the same time: less if the rest can be read again for
 	// every token.
 	Trunk, TrunkLeast int64
-	TrunkHow          string // how the trunk is held, for the table
+	// Stream says what a trunk that has so much memory takes of it, and how much is
+	// read again for every token. It is nil if TrunkLeast is Trunk.
+	Stream   func(memory int64) (taken, perToken int64)
+	TrunkHow string // how the trunk is held, for the table
+	Embed    int64  // what the conversation touches of the embedding table
 
 	Context int                  // tokens of conversation to plan for
 	State   int64                // of the conversation at that length
@@ -50,7 +54,8 @@ type Plan struct {
 	Trunk     int64  `json:"trunk_bytes"`          // of the trunk, in memory
 	Streamed  int64  `json:"trunk_streamed_bytes"` // of the trunk, read again for every token
 	TrunkHow  string `json:"trunk_held"`
-	Context   int    `json:"context"` // tokens of conversation
+	Embed     int64  `json:"embedding_bytes"` // of the embedding table, what is touched
+	Context   int    `json:"context"`         // tokens of conversation
 	State     int64  `json:"conversation_bytes"`
 	Rows      int    `json:"prefill_rows"` // prompt tokens per pass
 	RowsAsked int    `json:"prefill_rows_asked"`
@@ -65,7 +70,7 @@ type Plan struct {
 
 // Total is what the parts add up to.
 func (p *Plan) Total() int64 {
-	return p.Program + p.Trunk + p.State + p.Pass + p.Collector + p.Cache
+	return p.Program + p.Trunk + p.Embed + p.State + p.Pass + p.Collector + p.Cache
 }
 
 // Make divides memory. Trunk, conversation and buffers come first, the cache takes
@@ -75,7 +80,7 @@ func (p *Plan) Total() int64 {
 // the cost of experts. The error is an *Error.
 func Make(d Demand, l Limits) (*Plan, error) {
 	p := &Plan{
-		Budget: l.Budget, Program: d.Program + d.Source + reserve, TrunkHow: d.TrunkHow,
+		Budget: l.Budget, Program: d.Program + d.Source + reserve, TrunkHow: d.TrunkHow, Embed: d.Embed,
 		Context: d.Context, State: d.State, RowsAsked: d.Rows, Experts: d.Experts,
 	}
 	bound := int64(math.MaxInt64) // nothing is known and nothing was named
@@ -115,7 +120,7 @@ func Make(d Demand, l Limits) (*Plan, error) {
 func Whole(d Demand, now Reading) *Plan {
 	p := &Plan{
 		Budget: now.Spare(), Chosen: true, Free: now.Own + now.Available, Margin: now.Margin(), Program: d.Program + reserve,
-		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Context: d.Context, State: d.State, Rows: d.Rows, RowsAsked: d.Rows,
+		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Embed: d.Embed, Context: d.Context, State: d.State, Rows: d.Rows, RowsAsked: d.Rows,
 		Pass: d.Pass(d.Rows), Cache: d.Weights, Experts: d.Experts, Mapped: true,
 	}
 	p.heap()
@@ -135,7 +140,7 @@ func (p *Plan) heap() {
 // least size leaves room for: one that was asked for must not turn a prompt into
 // single tokens. Memory that even all experts leave is free for rows.
 func (p *Plan) fit(d *Demand, bound, least, most, cache int64) {
-	room := bound - p.Program - d.TrunkLeast - withRoom(d.State) - least
+	room := bound - p.Program - d.TrunkLeast - d.Embed - withRoom(d.State) - least
 	p.Rows = d.Rows
 	for p.Rows > 1 && withRoom(d.Pass(p.Rows)) > max(room/4, room-(most-least), 0) {
 		p.Rows = (p.Rows + 1) / 2
@@ -143,7 +148,9 @@ func (p *Plan) fit(d *Demand, bound, least, most, cache int64) {
 	p.Pass = d.Pass(p.Rows)
 	p.heap()
 	p.Trunk = min(d.Trunk, d.TrunkLeast+max(room-withRoom(p.Pass)-(cache-least), 0))
-	p.Streamed = d.Trunk - p.Trunk
+	if d.Stream != nil {
+		p.Trunk, p.Streamed = d.Stream(p.Trunk)
+	}
 }
 
 // withRoom adds the collector's part.
