@@ -45,6 +45,7 @@ type foresight struct {
 	all    layerForesight // of all layers together, for one that is not known yet
 	credit float64        // bytes that may still be wasted
 	held   int            // experts read ahead that no layer asked for yet
+	risk   float64        // bytes that these may cost
 	out    []*Turn        // turns that have a guess outstanding
 
 	rate  float64 // of all drives together, bytes per second while they have work
@@ -118,6 +119,7 @@ type guess struct {
 	layer int // -1: none
 	rows  int // of the pass
 	made  [2]guessed
+	risk  float64 // its part of foresight.risk
 	keys  []int32 // experts that are read for it
 }
 
@@ -272,7 +274,6 @@ func (f *foresight) room(layer, ahead, rows int) int {
 func (t *Turn) readAhead(ahead, n int) {
 	s, f := t.s, &t.s.guesses
 	size := float64(s.cat.largest)
-	risk := size * float64(f.held) // all of them may turn out wrong
 	had := len(t.guess.keys)
 	for _, c := range t.guess.made[ahead].cands {
 		if len(t.guess.keys)-had >= n {
@@ -282,12 +283,17 @@ func (t *Turn) readAhead(ahead, n int) {
 		if key < 0 || s.where[key] >= 0 {
 			continue
 		}
-		if f.chance(t.guess.layer, ahead, c.Class) < leastChance {
+		p := f.chance(t.guess.layer, ahead, c.Class)
+		if p < leastChance {
 			continue
 		}
-		if risk += size; risk > f.credit || !s.take(key) {
+		// Three times what it will cost on average, at most all of it.
+		cost := size * min(3*(1-p), 1)
+		if f.risk+cost > f.credit || !s.take(key) {
 			break
 		}
+		f.risk += cost
+		t.guess.risk += cost
 		s.tenant(key).guess = true
 		t.guess.keys = append(t.guess.keys, int32(key))
 	}
@@ -339,6 +345,8 @@ func (t *Turn) dropGuesses() {
 		}
 	}
 	f.held -= len(g.keys)
+	f.risk -= g.risk
+	g.risk = 0
 	for _, key := range g.keys {
 		if s.where[key] < 0 {
 			continue // its read failed

@@ -282,6 +282,9 @@ func (t *Turn) End() {
 		case absent:
 			s.policy.Unpin(int(u.key))
 			u.state = done
+			if at := s.where[u.key]; at >= 0 && s.held[at].batch == nil {
+				s.leave(int(u.key)) // another turn left it here for this one
+			}
 		case ready, inUse:
 			t.settle(u)
 		}
