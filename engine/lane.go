@@ -23,6 +23,9 @@ func (e *Engine) makeLanes() {
 	n := 1
 	if e.stream != nil {
 		n = lanes
+		if t := e.stream.trunk; t != nil && t.Streams() {
+			n = 1 // two at different layers would read the trunk twice
+		}
 		e.stream.around = e.baton.without
 	}
 	e.lanes = make(chan *lane, n)

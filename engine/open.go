@@ -99,10 +99,13 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	}
 	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, baton: newBaton()}
 	if o.ExpertCache > 0 {
-		if e.stream, err = openStream(ck, o); err != nil {
+		if e.stream, err = openStream(ctx, ck, o); err != nil {
 			return nil, err
 		}
 		model = model.WithExperts(e.stream)
+		if e.stream.trunk != nil {
+			model = model.WithTrunk(e.stream.trunk)
+		}
 	}
 	e.model = model
 	e.pool = kernel.NewPool(table, o.Threads)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"deltafin/engine/kernel"
+	"deltafin/engine/trunk"
 )
 
 // Options say how a model is opened. The zero value opens the demonstration model
@@ -27,6 +28,13 @@ type Options struct {
 	// read from drives into a cache of this size; 0 maps all of them, which is
 	// right for models that fit in memory. It never changes a result.
 	ExpertCache int64
+	// TrunkMemory is the memory for the weights that every token uses, in bytes: what
+	// fits is read when the model is opened, the other layers for every pass. It needs
+	// an ExpertCache. 0 leaves them mapped where there is no Memory either; with Memory
+	// the plan decides. It never changes a result.
+	TrunkMemory int64
+	// Loading is called while the trunk is read, on the goroutine of Open. It may be nil.
+	Loading func(trunk.Progress)
 	// NoLookahead reads no expert before the router has asked for it. It never
 	// changes a result.
 	NoLookahead bool
@@ -86,6 +94,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Context < 1 || o.Memory < SpareMemory {
 		return o, &UsageError{Field: "memory", Reason: fmt.Sprintf("a plan for %d tokens in %d bytes cannot be made", o.Context, o.Memory)}
+	}
+	if o.TrunkMemory < 0 || o.TrunkMemory > 0 && o.ExpertCache == 0 && o.Memory == 0 {
+		return o, &UsageError{Field: "trunk memory", Reason: fmt.Sprintf("%d bytes of trunk with %d bytes of experts: both are above 0, or both are 0", o.TrunkMemory, o.ExpertCache)}
 	}
 	if o.ExpertCache < 0 {
 		return o, &UsageError{Field: "expert cache", Reason: fmt.Sprintf("%d bytes are less than none", o.ExpertCache)}

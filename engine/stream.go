@@ -8,6 +8,7 @@ import (
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
 	"deltafin/engine/k3"
+	"deltafin/engine/trunk"
 	"deltafin/ssdio"
 	"deltafin/ssdio/emulate"
 	"deltafin/ssdio/place"
@@ -27,17 +28,25 @@ type stream struct {
 
 	placed *place.Placement // nil for the demonstration model
 	record bool             // keep the sums of what was read for the first time
+
+	trunkCat *trunk.Catalog // nil: the trunk is mapped
+	trunk    *trunk.Store
+	layout   *ssdio.Layout
+	sumsPath string // of the trunk's checksums, "" to keep none
 }
 
 // openStream opens drives and cache. Errors that a caller decides on are
 // *UsageError, *expert.BudgetError and those of packages ssdio and place.
-func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
+func openStream(ctx context.Context, ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
 	s := &stream{}
 	if s.cat, err = expert.NewCatalog(ck); err != nil {
 		return nil, err
 	}
 	drives, layout, err := s.openDrives(ck, o)
 	if err != nil {
+		return nil, err
+	}
+	if drives, layout, err = s.addTrunk(ck, o, drives, layout); err != nil {
 		return nil, err
 	}
 	// Every block is checked every time: the sum costs a twentieth of a second per
@@ -52,6 +61,9 @@ func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
 		return nil, errors.Join(err, s.set.Close())
 	}
 	readersCome()
+	if err := s.openTrunk(ctx, o, layout); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	return s, nil
 }
 
@@ -59,7 +71,7 @@ func openStream(ck *checkpoint.Checkpoint, o Options) (_ *stream, err error) {
 func (s *stream) close() error {
 	defer readersGo()
 	s.fleet.Release() // an emulated drive that hangs must not hold up the end
-	err := errors.Join(s.set.Close(), s.store.Close())
+	err := errors.Join(s.set.Close(), s.store.Close(), s.closeTrunk())
 	if s.placed != nil && s.record {
 		_, kept := s.placed.Record()
 		err = errors.Join(err, kept)
@@ -127,12 +139,14 @@ func (f *feed) End()       { f.turn.End() }
 // cache, and the drives. All but the gauges only grow.
 type Streaming struct {
 	Experts expert.Stats
+	Trunk   trunk.Stats // zero if the trunk is mapped
 	Drives  ssdio.Counters
 }
 
 // Sub takes an earlier reading away from this one, in place.
 func (s *Streaming) Sub(old *Streaming) {
 	s.Experts.Sub(&old.Experts)
+	s.Trunk.Sub(&old.Trunk)
 	s.Drives.Sub(&old.Drives)
 }
 
@@ -144,6 +158,10 @@ func (e *Engine) Streaming(st *Streaming) bool {
 		return false
 	}
 	e.stream.store.Stats(&st.Experts)
+	st.Trunk = trunk.Stats{}
+	if t := e.stream.trunk; t != nil {
+		st.Trunk = t.Stats()
+	}
 	e.stream.set.Counters(&st.Drives)
 	return true
 }

@@ -17,10 +17,13 @@ import (
 // layer is not to be lost either. It uses buffers that the layer fills anew.
 func (b *moeBuffers) guess(i int) {
 	r, c, n := b.r, b.r.m.cfg, b.r.n
-	w, early := &r.m.layers[i], false
+	w, early := &r.trunk.layers[i], false
 	if w.moe == nil && i+1 < len(r.m.layers) {
 		i, early = i+1, true
-		w = &r.m.layers[i]
+		w = &r.trunk.layers[i]
+		if !r.trunk.here(i) {
+			return // its router is not in memory yet
+		}
 	}
 	if w.moe == nil || !b.feed.Streams() || !b.feed.Ahead(i, early) {
 		return

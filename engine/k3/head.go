@@ -17,7 +17,7 @@ func (r *Runner) head(last bool) []float32 {
 	}
 	r.normRows(r.x, r.h, r.m.norm, n)
 	r.logits = sized(r.logits, n*c.Vocab)
-	r.pool.MatMul(r.logits, &r.m.head, r.x, n)
+	r.pool.MatMul(r.logits, &r.out, r.x, n)
 	return r.logits
 }
 

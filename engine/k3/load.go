@@ -3,6 +3,7 @@ package k3
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/kernel"
@@ -16,7 +17,7 @@ func Load(ck *checkpoint.Checkpoint) (*Model, error) {
 	if c.TopK > maxTopK {
 		return nil, fmt.Errorf("config: num_experts_per_token is %d, the most is %d", c.TopK, maxTopK)
 	}
-	l := loader{ck: ck}
+	l := loader{ck: ck, names: map[*byte]string{}}
 	m := &Model{
 		cfg:     c,
 		embed:   l.matrix("model.embed_tokens.weight", c.Vocab, c.Hidden),
@@ -25,6 +26,7 @@ func Load(ck *checkpoint.Checkpoint) (*Model, error) {
 		outRes:  l.folded("model.output_attn_res_norm.weight", "model.output_attn_res_proj.weight", c.Hidden),
 		layers:  make([]layer, c.Layers),
 		experts: mapped{ck},
+		names:   l.names,
 	}
 	for i := range m.layers {
 		m.layers[i] = l.layer(c, i)
@@ -37,8 +39,9 @@ func Load(ck *checkpoint.Checkpoint) (*Model, error) {
 
 // loader fetches tensors and keeps the first error.
 type loader struct {
-	ck  *checkpoint.Checkpoint
-	err error
+	ck    *checkpoint.Checkpoint
+	names map[*byte]string // of matrices, by where they begin
+	err   error
 }
 
 // expect returns a tensor of the shape, in BF16 or F32: the official files have
@@ -64,6 +67,7 @@ func (l *loader) matrix(name string, rows, cols int) kernel.Matrix {
 	if err != nil {
 		l.err = fmt.Errorf("%s: %w", name, err)
 	}
+	l.names[unsafe.SliceData(t.Data)] = name
 	return m
 }
 

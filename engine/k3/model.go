@@ -18,6 +18,8 @@ type Model struct {
 	outRes  []float32     // [Hidden]: output_attn_res norm * proj, folded
 	layers  []layer
 	experts Experts
+	trunk   Trunk            // nil: matrices are views of the mapped files
+	names   map[*byte]string // of matrices, by where they begin
 }
 
 // layer holds the weights of one layer. Of kda and mla, and of dense and moe, one
@@ -76,9 +78,33 @@ type Feed interface {
 // A Want is an expert that a layer needs, and the number of rows it is for.
 type Want struct{ Expert, Rows int32 }
 
+// A Trunk has the matrices of the layers, and of the head, in memory of its own, not
+// all of them at all times. It is shared by the Runners of a Model.
+type Trunk interface {
+	// Resident says that the matrices of a layer stay; the number behind the last
+	// layer is the head, which always does.
+	Resident(layer int) bool
+	// Layer waits until the matrices of a layer are there, which they are until Done.
+	// Layers follow each other from 0 on; an error ends the pass.
+	Layer(ctx context.Context, layer int) error
+	// Matrix gives a matrix by its name in the checkpoint, with the same content for
+	// every call: of a resident layer, or of the one that Layer gave.
+	Matrix(layer int, name string) (kernel.Matrix, error)
+	// Done says that a layer's matrices are no longer used.
+	Done(layer int)
+}
+
 // WithExperts returns the same model with its experts from elsewhere.
 func (m *Model) WithExperts(x Experts) *Model {
 	c := *m
 	c.experts = x
+	return &c
+}
+
+// WithTrunk returns the same model with the matrices of its layers and head from
+// elsewhere. What the model has mapped of them is not touched any more.
+func (m *Model) WithTrunk(t Trunk) *Model {
+	c := *m
+	c.trunk = t
 	return &c
 }

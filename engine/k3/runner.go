@@ -30,6 +30,8 @@ type Runner struct {
 	h, x  []float32   // [n][Hidden]: a mixture, and its norm
 	u     []float32   // [n][Hidden]: what a sub-layer gave
 
+	trunk  trunkLayers
+	out    kernel.Matrix // [Vocab, Hidden]: the head
 	logits []float32
 	mix    mixTask
 	norm   normTask
@@ -55,6 +57,7 @@ type Observer struct {
 // NewRunner returns a Runner. The Pool is used, not owned.
 func (m *Model) NewRunner(pool *kernel.Pool) *Runner {
 	r := &Runner{m: m, pool: pool}
+	r.out = r.trunk.open(m)
 	r.mix.r, r.norm.r = r, r
 	r.kda.init(r)
 	r.mla.init(r)
@@ -180,7 +183,12 @@ func (r *Runner) yield() {
 
 // layer runs steps 1 to 7 of one layer (spec 3.2).
 func (r *Runner) layer(ctx context.Context, i int) error {
-	w, c := &r.m.layers[i], r.m.cfg
+	c := r.m.cfg
+	w, err := r.trunk.take(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer r.trunk.done(i)
 	r.moe.guess(i)
 	r.mixRows(r.h, w.attnRes, 0, r.n)
 	opens := i%c.ResBlock == 0

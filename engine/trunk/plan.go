@@ -54,10 +54,14 @@ func (c *Catalog) widest() int64 {
 	return n
 }
 
-// plan is the plan with so many resident layers and, if it needs any, buffers.
+// plan is the plan with so many resident layers and, if it needs any, buffers. As
+// many layers as there are buffers stay in them, so that they are resident too.
 func (c *Catalog) plan(resident, buffers int) Plan {
 	layers := len(c.units) - 1
-	p := Plan{Resident: resident, Buffers: min(buffers, layers-resident)}
+	if layers-resident <= buffers {
+		resident, buffers = layers, 0
+	}
+	p := Plan{Resident: resident, Buffers: buffers}
 	room := int64(0)
 	for i := range c.units {
 		u := &c.units[i]
@@ -70,8 +74,8 @@ func (c *Catalog) plan(resident, buffers int) Plan {
 		p.Buffer = max(p.Buffer, u.room)
 	}
 	p.Memory = int64(ssdio.SlotBytes(int(room)))
-	if p.Buffers > 0 {
-		p.Memory += int64(p.Buffers) * int64(ssdio.SlotBytes(int(p.Buffer)))
+	if buffers > 0 {
+		p.Memory += int64(buffers) * int64(ssdio.SlotBytes(int(p.Buffer)))
 	}
 	return p
 }
