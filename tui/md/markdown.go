@@ -50,12 +50,11 @@ type Doc struct {
 	cr   bool   // the last byte was a CR: an LF that follows is part of it
 	done bool
 
-	scan   scanner   // after the last whole line
-	next   int       // where in src that line ends
-	segs   []segment // in order; the last may be open
-	part   bool      // the last segment exists only because of an unfinished line
-	joined bool      // the unfinished line is part of the last segment
-	stale  bool      // src has grown since the segments were brought up to date
+	scan  scanner   // after the last whole line
+	next  int       // where in src that line ends
+	segs  []segment // in order; the last may be open
+	part  bool      // the last segment exists only because of an unfinished line
+	stale bool      // src has grown since the segments were brought up to date
 
 	first int // no segment before this one lacks rows
 }
@@ -169,7 +168,6 @@ func (d *Doc) sync() {
 		d.line(&d.scan, d.src[d.next:d.next+n])
 		d.next += n + 1
 	}
-	d.joined = false
 	tail := d.src[d.next:d.limit()]
 	if len(tail) == 0 {
 		return
@@ -183,12 +181,12 @@ func (d *Doc) sync() {
 	// more of it has come.
 	was := len(d.segs)
 	scan := d.scan
+	closed := was > 0 && d.segs[was-1].closed
 	d.line(&scan, tail)
 	d.part = len(d.segs) > was
-	d.joined = !d.part
-	if d.joined && was > 0 && d.segs[was-1].fence {
-		// A fence that the line may close is still open.
-		d.segs[was-1].closed = false
+	if was > 0 {
+		// A fence that this line may close is still open.
+		d.segs[was-1].closed = closed
 	}
 }
 

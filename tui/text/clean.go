@@ -15,7 +15,10 @@ const TabWidth = 4
 // become caret notation (ESC is ^[), C1 controls, line and paragraph separators
 // and bidirectional embeddings, overrides and isolates become <U+202E>, and bytes
 // that are no UTF-8 become U+FFFD. Joiners and directional marks, which real
-// text needs, stay.
+// text needs, stay. Half-width voiced kana become the full-width letter: the
+// Unicode rules count letter and mark as one cluster of one cell, terminals draw
+// two cells. A variation selector with nothing to select is dropped: it would
+// widen a space before it.
 func Clean(s string) string {
 	return CleanFrom(s, 0)
 }
@@ -54,6 +57,11 @@ func CleanFrom(s string, col int) string {
 			switch {
 			case r == utf8.RuneError && n == 1:
 				b.WriteString("\ufffd")
+			case variation(r) && orphan(b.String()):
+			case r == voiced || r == semiVoiced:
+				b.WriteRune(r + 0x309b - voiced)
+			case r >= 0xff73 && r <= 0xff8e && compose(&b, s[i+n:], r):
+				n += len("\uff9e")
 			case steers(r):
 				b.WriteString("<U+" + strings.ToUpper(hex4(r)) + ">")
 			default:
@@ -93,7 +101,7 @@ func clean(s string) bool {
 				return false
 			}
 		}
-		if r >= utf8.RuneSelf && steers(r) {
+		if r >= utf8.RuneSelf && (steers(r) || r == voiced || r == semiVoiced || variation(r) && orphan(s[:i])) {
 			return false
 		}
 	}
@@ -112,6 +120,50 @@ func steers(r rune) bool {
 		r >= 0x2066 && r <= 0x206f,
 		r >= 0xfff9 && r <= 0xfffb,
 		r == 0xe0001:
+		return true
+	}
+	return false
+}
+
+// variation says whether r asks for the form, and so the width, of the character
+// before it.
+func variation(r rune) bool { return r == 0xfe0e || r == 0xfe0f }
+
+// orphan says whether what follows s has no character to join to.
+func orphan(s string) bool {
+	return s == "" || s[len(s)-1] == ' ' || s[len(s)-1] == '\n'
+}
+
+// The marks of half-width kana.
+const (
+	voiced     = 0xff9e
+	semiVoiced = 0xff9f
+)
+
+// kana are the full-width letters of the half-width ones from U+FF76 that take a
+// mark, 0 for those that do not.
+var kana = [...]rune{
+	0x30ab, 0x30ad, 0x30af, 0x30b1, 0x30b3, 0x30b5, 0x30b7, 0x30b9, 0x30bb, 0x30bd,
+	0x30bf, 0x30c1, 0x30c4, 0x30c6, 0x30c8, 0, 0, 0, 0, 0,
+	0x30cf, 0x30d2, 0x30d5, 0x30d8, 0x30db,
+}
+
+// compose writes the half-width letter r with the mark that after begins with as
+// one full-width letter, if there is one. The voiced form is the next code point,
+// the semi-voiced the one after that.
+func compose(b *strings.Builder, after string, r rune) bool {
+	mark, _ := utf8.DecodeRuneInString(after)
+	switch {
+	case r == 0xff73 && mark == voiced:
+		b.WriteRune(0x30f4)
+		return true
+	case r < 0xff76 || kana[r-0xff76] == 0:
+		return false
+	case mark == voiced:
+		b.WriteRune(kana[r-0xff76] + 1)
+		return true
+	case mark == semiVoiced && r >= 0xff8a:
+		b.WriteRune(kana[r-0xff76] + 2)
 		return true
 	}
 	return false

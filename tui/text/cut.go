@@ -1,10 +1,6 @@
 package text
 
-import (
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
-)
+import "strings"
 
 // Cut returns the longest beginning of s that fits in w cells. Colours within
 // stay closed: sequences behind the cut are kept.
@@ -18,7 +14,64 @@ func Cut(s string, w int) string {
 	if plain(s) {
 		return s[:w]
 	}
-	return ansi.Truncate(s, w, "")
+	return keep(s, w)
+}
+
+// keep is Cut for any text. x/ansi has a Truncate, but it takes the digit of a
+// keycap emoji for a cell of its own and so exceeds the width it measures.
+func keep(s string, w int) string {
+	i := 0
+	for i < len(s) {
+		if n := sequence(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		n, cw := Next(s[i:])
+		if cw > w {
+			break
+		}
+		i, w = i+n, w-cw
+	}
+	if i == len(s) || strings.IndexByte(s[i:], 0x1b) < 0 {
+		return s[:i]
+	}
+	return s[:i] + sequences(s[i:])
+}
+
+// sequence returns the length of the escape sequence that s begins with, 0 if it
+// begins with something else (ECMA-48, 5.4).
+func sequence(s string) int {
+	if len(s) < 2 || s[0] != 0x1b || s[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 0x40 && c <= 0x7e:
+			return i + 1
+		case c < 0x20 || c > 0x3f:
+			return 0
+		}
+	}
+	return 0
+}
+
+// sequences returns the escape sequences in s without the text.
+func sequences(s string) string {
+	var b strings.Builder
+	for i := strings.IndexByte(s, 0x1b); i >= 0 && i < len(s); {
+		if n := sequence(s[i:]); n > 0 {
+			b.WriteString(s[i : i+n])
+			i += n
+			continue
+		}
+		i++
+		next := strings.IndexByte(s[i:], 0x1b)
+		if next < 0 {
+			break
+		}
+		i += next
+	}
+	return b.String()
 }
 
 // Elide returns s if it fits in w cells, or else its beginning with mark at the
@@ -52,26 +105,21 @@ func CutLeft(s string, w int) string {
 // dropTo drops at least n cells from the beginning of s. A wide cluster that
 // the border halves is dropped whole.
 func dropTo(s string, n int) string {
-	if strings.IndexByte(s, 0x1b) >= 0 {
-		out := ansi.TruncateLeft(s, n, "")
-		if most := Width(s) - n; Width(out) > most {
-			out = ansi.TruncateLeft(s, n+1, "")
-		}
-		return out
-	}
-	for n > 0 && s != "" {
-		size, w := Next(s)
-		s, n = s[size:], n-w
-	}
-	// Marks of no width that belong to what was dropped.
+	var kept strings.Builder // sequences on the way: they colour what is left
 	for s != "" {
+		if k := sequence(s); k > 0 {
+			kept.WriteString(s[:k])
+			s = s[k:]
+			continue
+		}
 		size, w := Next(s)
-		if w > 0 {
+		// Marks of no width belong to what was dropped.
+		if n <= 0 && w > 0 {
 			break
 		}
-		s = s[size:]
+		s, n = s[size:], n-w
 	}
-	return s
+	return kept.String() + s
 }
 
 // CutMiddle returns s if it fits in w cells, or else its two ends with mark
@@ -97,7 +145,13 @@ func Pad(s string, w int) string {
 		s = Cut(s, w)
 		n = Width(s)
 	}
-	return s + Spaces(w-n)
+	out := s + Spaces(w-n)
+	if !plain(s) && n < w {
+		// A letter that joins to what follows it (an Arabic number sign) would
+		// take the first space in.
+		out += Spaces(w - Width(out))
+	}
+	return out
 }
 
 // PadLeft returns s with spaces before it, w cells wide. A longer s loses its

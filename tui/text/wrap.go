@@ -43,7 +43,7 @@ func wrapLine(dst []Range, s string, start, w int) []Range {
 	line := Range{Start: start, End: start}
 	// The last place where the line may break: what it keeps, and where the next
 	// line would start. breakAt < 0 means none.
-	breakAt, breakWidth, resume, resumeWidth := -1, 0, 0, 0
+	breakAt, breakWidth, resume := -1, 0, 0
 	width := 0      // cells of s[line.Start:i]
 	var before rune // the rune before i, 0 at the start of a line
 	text := false   // the line has something but spaces
@@ -59,7 +59,7 @@ func wrapLine(dst []Range, s string, start, w int) []Range {
 				if before != ' ' {
 					breakAt, breakWidth = i, width
 				}
-				resume, resumeWidth = i+1, width+1
+				resume = i + 1
 			}
 			width++
 			before = r
@@ -67,14 +67,14 @@ func wrapLine(dst []Range, s string, start, w int) []Range {
 			continue
 		}
 		if text && before != ' ' && breaks(before, r, cw) {
-			breakAt, breakWidth, resume, resumeWidth = i, width, i, width
+			breakAt, breakWidth, resume = i, width, i
 		}
 		if width+cw > w {
 			switch {
 			case breakAt >= 0:
 				line.End, line.Width = breakAt, breakWidth
 				dst = append(dst, line)
-				line.Start, width = resume, width-resumeWidth
+				line.Start, width = resume, 0
 			case width > 0:
 				// A word longer than the line, or an indent that leaves no room.
 				line.End, line.Width = i, width
@@ -144,10 +144,14 @@ func isLetter(r rune) bool {
 }
 
 // ideographic says whether lines may break beside r. Half-width kana are narrow
-// but break like the wide ones.
+// but break like the wide ones; hangul is wide but has spaces between its words.
 func ideographic(r rune) bool {
-	return r >= 0x2e80 && r <= 0xd7ff || r >= 0xf900 && r <= 0xfaff ||
-		r >= 0xff00 && r <= 0xffef || r >= 0x1f000 && r <= 0x3ffff || r >= 0x1100 && r <= 0x11ff
+	switch {
+	case r >= 0xac00 && r <= 0xd7ff, r >= 0x3130 && r <= 0x318f:
+		return false
+	}
+	return r >= 0x2e80 && r <= 0xabff || r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xff00 && r <= 0xffef || r >= 0x1f000 && r <= 0x3ffff
 }
 
 // noStart are the characters that do not begin a line (JIS X 4051 and GB/T
