@@ -19,7 +19,8 @@ type Question struct {
 	Files  []Attachment
 }
 
-// An Attachment is a file, or lines of one, that goes with a question.
+// An Attachment is a file, a folder or a glob pattern, or lines of one file, that
+// goes with a question.
 type Attachment struct {
 	Path     string // as the user wrote it, resolved against the working folder
 	From, To int    // lines counted from 1, both included; 0 and 0 for all
@@ -46,6 +47,9 @@ type Cost struct {
 type Backend interface {
 	// Snapshot fills in the newest state. dst.Change grows with each one.
 	Snapshot(dst *Sample)
+	// Changed is closed when a state newer than those published before the call is
+	// there. The screen waits for it when nothing runs, so that it need not look.
+	Changed() <-chan struct{}
 
 	// Ask answers a question now, or queues it while another is answered.
 	Ask(ctx context.Context, q Question) error

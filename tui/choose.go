@@ -1,0 +1,121 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"deltafin/session"
+	"deltafin/tui/overlay"
+)
+
+// show opens an overlay.
+func (m *model) show(what purpose, l overlay.List) tea.Cmd {
+	m.what, m.over = what, l
+	return nil
+}
+
+func (m *model) openPalette() tea.Cmd {
+	var items []overlay.Item
+	for i := range m.keys {
+		if b := &m.keys[i]; b.fits(m.s.State.Busy()) && b.name != "commands" {
+			items = append(items, overlay.Item{Label: b.name + ": " + b.help, Right: b.label(), Value: i})
+		}
+	}
+	return m.show(forCommand, overlay.List{Title: "commands", Items: items, Empty: "No command fits. Esc closes."})
+}
+
+func (m *model) openHelp() tea.Cmd {
+	var items []overlay.Item
+	for _, k := range Keys() {
+		label := k.Help
+		if k.When != "" {
+			label += " (" + k.When + ")"
+		}
+		items = append(items, overlay.Item{Label: label, Right: k.Keys})
+	}
+	return m.show(forHelp, overlay.List{Title: "help", Items: items, Empty: "No key fits. Esc closes."})
+}
+
+func (m *model) openThreads() tea.Cmd { return m.readThreads(true) }
+
+func (m *model) showThreads() {
+	var items []overlay.Item
+	for i, th := range m.threads {
+		title := th.Title
+		if title == "" {
+			title = th.ID.Short()
+		}
+		items = append(items, overlay.Item{Label: title, Right: string(th.Status), Value: i})
+	}
+	m.show(forThread, overlay.List{Title: "sessions", Items: items, Empty: "No title fits. Esc closes; ctrl+x / searches all texts."})
+}
+
+func (m *model) openSearch() tea.Cmd {
+	return m.show(forSearch, overlay.List{Title: "search all texts", Prompt: true})
+}
+
+func (m *model) showHits(hits []session.Hit) {
+	m.hits = hits
+	var items []overlay.Item
+	for i, h := range hits {
+		items = append(items, overlay.Item{Label: h.Title + ": " + strings.TrimSpace(h.Line), Value: i})
+	}
+	m.show(forHit, overlay.List{Title: "found", Items: items, Empty: "Nothing found in titles and texts. Esc closes."})
+}
+
+func (m *model) openRename() tea.Cmd {
+	if m.r.thread == 0 {
+		m.note = errNoThread.Error()
+		return nil
+	}
+	return m.show(forRename, overlay.List{Title: "title", Prompt: true, Filter: m.r.title})
+}
+
+func (m *model) openExport() tea.Cmd {
+	if m.r.thread == 0 {
+		m.note = errNoThread.Error()
+		return nil
+	}
+	return m.show(forExport, overlay.List{Title: "export to file", Prompt: true, Filter: m.r.thread.Short() + ".md"})
+}
+
+// overKey gives a key to the overlay and does what was chosen.
+func (m *model) overKey(name, typed string) tea.Cmd {
+	done, ok := m.over.Key(name, typed)
+	if !done {
+		return nil
+	}
+	what := m.what
+	m.what = nothing
+	if !ok {
+		return nil
+	}
+	it, _ := m.over.Chosen()
+	line, thread := strings.TrimSpace(m.over.Filter), m.r.thread
+	switch what {
+	case forCommand:
+		return m.keys[it.Value].do(m)
+	case forThread:
+		return m.openThread(m.threads[it.Value].ID)
+	case forHit:
+		return m.openThread(m.hits[it.Value].Thread)
+	case forSearch:
+		return func() tea.Msg {
+			hits, err := m.o.Backend.Search(m.ctx, line)
+			return hitsMsg{hits, err}
+		}
+	case forRename:
+		return m.ask("renamed", thread, func(ctx context.Context) error { return m.o.Backend.Rename(ctx, thread, line) })
+	case forExport:
+		return m.ask("exported to "+line, 0, func(ctx context.Context) error { return m.o.Backend.Export(ctx, thread, line) })
+	}
+	return nil
+}
+
+func (m *model) openThread(id session.ID) tea.Cmd {
+	m.fresh = false
+	m.r = transcript{t: m.t, width: m.r.width, open: m.r.open}
+	return m.readThread(id)
+}

@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"deltafin/tui/text"
+)
+
+// A paste longer than this becomes a chip: laying out a long text at every key
+// would cost more than the answer's tokens.
+const (
+	chipRunes = 1000
+	chipLines = 15
+)
+
+// An input is the text being written. at is the cursor, in bytes.
+type input struct {
+	text    string
+	at      int
+	pastes  []string
+	history []string
+	back    int // place in history, counted from its end; 0 is the text itself
+}
+
+func (e *input) set(s string) { e.text, e.at = s, len(s) }
+
+func (e *input) clear() { *e = input{history: e.history} }
+
+func (e *input) insert(s string) {
+	e.text = e.text[:e.at] + s + e.text[e.at:]
+	e.at += len(s)
+	e.back = 0
+}
+
+// paste inserts what was pasted, as a chip if it is long.
+func (e *input) paste(s string) {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if lines := strings.Count(s, "\n") + 1; utf8.RuneCountInString(s) > chipRunes || lines > chipLines {
+		e.pastes = append(e.pastes, s)
+		s = chip(len(e.pastes), lines)
+	}
+	e.insert(s)
+}
+
+func chip(n, lines int) string { return fmt.Sprintf("[paste %d, %d lines]", n, lines) }
+
+// full returns the text with the pastes in the place of their chips.
+func (e *input) full() string {
+	s := e.text
+	for i, p := range e.pastes {
+		s = strings.Replace(s, chip(i+1, strings.Count(p, "\n")+1), p, 1)
+	}
+	return strings.TrimSpace(s)
+}
+
+// sent keeps the text for the history and empties the input.
+func (e *input) sent() {
+	if s := e.text; s != "" && len(e.pastes) == 0 {
+		e.history = append(e.history, s)
+	}
+	e.clear()
+}
+
+// recall goes through what was sent before, by +1 back and by -1 forward.
+func (e *input) recall(by int) {
+	back := max(0, min(e.back+by, len(e.history)))
+	if back == e.back {
+		return
+	}
+	if back == 0 {
+		e.set("")
+	} else {
+		e.set(e.history[len(e.history)-back])
+	}
+	e.back = back
+}
+
+// key edits the text; it reports whether it knew the key.
+func (e *input) key(name string) bool {
+	before, after := e.text[:e.at], e.text[e.at:]
+	switch name {
+	case "left", "ctrl+b":
+		_, n := utf8.DecodeLastRuneInString(before)
+		e.at -= n
+	case "right", "ctrl+f":
+		if after != "" {
+			n, _ := text.Next(after)
+			e.at += n
+		}
+	case "backspace":
+		_, n := utf8.DecodeLastRuneInString(before)
+		e.text, e.at = before[:len(before)-n]+after, e.at-n
+	case "delete":
+		if after != "" {
+			n, _ := text.Next(after)
+			e.text = before + after[n:]
+		}
+	case "ctrl+a":
+		e.at = strings.LastIndexByte(before, '\n') + 1
+	case "ctrl+e":
+		if i := strings.IndexByte(after, '\n'); i >= 0 {
+			e.at += i
+		} else {
+			e.at = len(e.text)
+		}
+	case "ctrl+u":
+		i := strings.LastIndexByte(before, '\n') + 1
+		e.text, e.at = before[:i]+after, i
+	case "ctrl+k":
+		i := strings.IndexByte(after, '\n')
+		if i < 0 {
+			i = len(after)
+		}
+		e.text = before + after[i:]
+	case "ctrl+w":
+		i := strings.LastIndexAny(strings.TrimRight(before, " \n"), " \n") + 1
+		e.text, e.at = before[:i]+after, i
+	case "alt+b":
+		e.at = strings.LastIndexAny(strings.TrimRight(before, " \n"), " \n") + 1
+	case "alt+f":
+		rest := strings.TrimLeft(after, " \n")
+		if i := strings.IndexAny(rest, " \n"); i >= 0 {
+			e.at = len(e.text) - len(rest) + i
+		} else {
+			e.at = len(e.text)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// draw returns the lines of the text, w cells wide at most, and where the cursor
+// is. Letters are broken anywhere: what is typed stays in its place.
+func (e *input) draw(w int) (lines []string, x, y int) {
+	w = max(w, 2)
+	line, width := "", 0
+	flush := func() { lines, line, width = append(lines, line), "", 0 }
+	for i := 0; i < len(e.text); {
+		if i == e.at {
+			x, y = width, len(lines)
+		}
+		if e.text[i] == '\n' {
+			flush()
+			i++
+			continue
+		}
+		n, cells := text.Next(e.text[i:])
+		if width+cells > w-1 { // the last cell is left to the cursor
+			flush()
+			if i == e.at {
+				x, y = 0, len(lines)
+			}
+		}
+		line, width = line+e.text[i:i+n], width+cells
+		i += n
+	}
+	if e.at >= len(e.text) {
+		x, y = width, len(lines)
+	}
+	return append(lines, line), x, y
+}
+
+// attachments finds the @path words of a text: @file, @folder/, @*.md,
+// @file#10-40. A lone @ and an address of mail are not meant.
+func attachments(s string) []Attachment {
+	var out []Attachment
+	for _, f := range strings.Fields(s) {
+		name, ok := strings.CutPrefix(f, "@")
+		if !ok || name == "" {
+			continue
+		}
+		a := Attachment{Path: name}
+		if p, lines, ok := strings.Cut(name, "#"); ok {
+			from, to, _ := strings.Cut(lines, "-")
+			n, err1 := strconv.Atoi(from)
+			m, err2 := strconv.Atoi(to)
+			if err1 == nil && err2 == nil && n > 0 && m >= n {
+				a = Attachment{Path: p, From: n, To: m}
+			}
+		}
+		if strings.HasSuffix(a.Path, "/") {
+			a.Path = path.Clean(a.Path) + "/"
+		}
+		out = append(out, a)
+	}
+	return out
+}

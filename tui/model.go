@@ -1,0 +1,327 @@
+package tui
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"deltafin/session"
+	"deltafin/tui/frame"
+	"deltafin/tui/overlay"
+	"deltafin/tui/pane"
+	"deltafin/tui/theme"
+)
+
+// How often a Sample is read while an answer is under way. Without focus nobody
+// looks closely; at rest only Backend.Changed wakes the screen.
+const (
+	tickBusy    = 100 * time.Millisecond
+	tickBlurred = time.Second
+	estimateLag = 300 * time.Millisecond // after the last key
+)
+
+// longJob is how long an answer must have taken for its end to be announced.
+const longJob = time.Minute
+
+// Messages of the program's own.
+type (
+	tickMsg     struct{}
+	changedMsg  struct{}
+	detachMsg   struct{}
+	leadMsg     int // the leader menu opens, unless a key has come
+	estimateMsg int // the input has rested
+	costMsg     struct {
+		at   int
+		cost Cost
+		err  error
+	}
+	threadMsg struct {
+		th  *session.Thread
+		err error
+	}
+	threadsMsg struct {
+		list []session.ThreadInfo
+		show bool
+		err  error
+	}
+	hitsMsg struct {
+		hits []session.Hit
+		err  error
+	}
+	doneMsg struct {
+		note string // said when it worked
+		err  error
+		read session.ID // thread to read again
+	}
+)
+
+// What the overlay that is open is for.
+type purpose int
+
+const (
+	nothing purpose = iota
+	forCommand
+	forHelp
+	forThread
+	forHit
+	forSearch
+	forRename
+	forExport
+)
+
+// A model is everything the screen knows. It belongs to bubbletea's loop.
+type model struct {
+	ctx  context.Context
+	o    Options
+	t    *theme.Theme
+	w    *frame.Writer
+	keys []binding
+	now  func() time.Time
+
+	width, height int
+	s             Sample
+	r             transcript
+	in            input
+	threads       []session.ThreadInfo
+	hits          []session.Hit
+
+	over    overlay.List
+	what    purpose
+	panels  int    // of panelsAuto to panelsOff
+	note    string // one line below the text, until the next key
+	card    uint64 // Change of the Sample whose card was put away
+	wanted  session.ID
+	fresh   bool // the next question begins a thread
+	lead    int  // > 0: Ctrl+X was pressed; its number
+	leads   int
+	menu    bool // the leader menu is shown
+	ticking bool
+	blurred bool
+	frozen  string // the frame that stands still
+	mouse   bool
+	confirm bool // Ctrl+S once more breaks in
+	leaving bool // Ctrl+C once more quits
+	edits   int
+	cost    *costMsg
+	percent int // last shown in the window's tab
+	end     error
+}
+
+// The panels: as the size allows, the whole screen, or none.
+const (
+	panelsAuto = iota
+	panelsFull
+	panelsOff
+)
+
+func newModel(ctx context.Context, o Options, w *frame.Writer) *model {
+	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	m.r.t = o.Theme
+	o.Backend.Snapshot(&m.s)
+	return m
+}
+
+// Init reads the threads and begins to watch.
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(m.readThreads(false), m.watch(), m.take())
+}
+
+// watch waits for the backend's next change while nothing runs.
+func (m *model) watch() tea.Cmd {
+	changed := m.o.Backend.Changed()
+	return func() tea.Msg {
+		select {
+		case <-changed:
+			return changedMsg{}
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// tick sets the next reading while an answer is under way.
+func (m *model) tick() tea.Cmd {
+	d := tickBusy
+	if m.blurred {
+		d = tickBlurred
+	}
+	m.ticking = true
+	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// take reads a Sample and does what follows from it.
+func (m *model) take() tea.Cmd {
+	busy, answers, began := m.s.State.Busy(), m.s.Answers, m.s.Began
+	m.o.Backend.Snapshot(&m.s)
+	var cmds []tea.Cmd
+	if m.s.Thread != 0 && m.r.thread == 0 && m.wanted == 0 && !m.fresh || m.fresh && m.s.Thread != 0 && m.s.State.Busy() && m.s.Began != began {
+		m.fresh = false
+		cmds = append(cmds, m.readThread(m.s.Thread))
+	}
+	if m.r.follow(&m.s) || m.s.Answers != answers && m.r.thread == m.s.Thread && m.r.thread != 0 {
+		cmds = append(cmds, m.readThread(m.s.Thread), m.readThreads(false))
+	}
+	if busy && !m.s.State.Busy() {
+		m.announce()
+	}
+	m.progress()
+	if (m.s.State.Busy() || m.s.State == pane.Loading) && !m.ticking {
+		cmds = append(cmds, m.tick())
+	}
+	return tea.Batch(cmds...)
+}
+
+// announce tells a user who looks elsewhere that a long answer has ended.
+func (m *model) announce() {
+	if !m.blurred || m.s.Began.IsZero() || m.now().Sub(m.s.Began) < longJob {
+		return
+	}
+	m.send2(frame.Bell + frame.Notify("deltafin", verb(&m.s)+": "+m.r.title, m.o.Environ != nil && frame.WantsUrxvt(m.o.Environ)))
+}
+
+// progress shows in the terminal's tab how far the work is.
+func (m *model) progress() {
+	percent, state := 0, frame.ProgressNone
+	switch {
+	case m.s.State == pane.Prefill:
+		percent, state = int(100*m.s.Reading.Share), frame.ProgressNormal
+	case m.s.State == pane.Loading:
+		percent, state = int(100*m.s.Loading.Share), frame.ProgressNormal
+	case m.s.State == pane.Paused:
+		state = frame.ProgressPaused
+	case m.s.State == pane.Stopped:
+		state = frame.ProgressError
+	case m.s.State.Busy():
+		state = frame.ProgressUnknown
+	}
+	if key := int(state)*1000 + percent; key != m.percent {
+		m.percent = key
+		m.send2(frame.Progress(state, percent))
+	}
+}
+
+// send2 writes a sequence beside the frames. Whether a terminal takes it nobody
+// can know, so an error tells nothing new: the next frame meets it too.
+func (m *model) send2(seq string) {
+	if m.w == nil {
+		return
+	}
+	if m.o.Environ != nil {
+		seq = frame.Passthrough(m.o.Environ, seq)
+	}
+	_, _ = io.WriteString(m.w, seq)
+}
+
+// Update takes a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	m.place()
+	return m, cmd
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyMsg:
+		return m.key(msg)
+	case tea.MouseMsg:
+		switch msg.Button {
+		case tea.MouseButtonWheelUp:
+			m.r.scroll(-3, m.textRows())
+		case tea.MouseButtonWheelDown:
+			m.r.scroll(3, m.textRows())
+		}
+	case tea.FocusMsg:
+		m.blurred = false
+	case tea.BlurMsg:
+		m.blurred = true
+	case tickMsg:
+		m.ticking = false
+		return m.take()
+	case changedMsg:
+		cmd := m.watch()
+		if m.ticking {
+			return cmd // the tick reads it
+		}
+		return tea.Batch(m.take(), cmd)
+	case detachMsg:
+		return m.detach()
+	case leadMsg:
+		m.menu = m.lead == int(msg)
+	case estimateMsg:
+		return m.estimate(int(msg))
+	case costMsg:
+		if msg.at == m.edits {
+			m.cost = &msg
+		}
+	default:
+		return m.answered(msg)
+	}
+	return nil
+}
+
+// answered takes what the backend said.
+func (m *model) answered(msg tea.Msg) tea.Cmd {
+	var err error
+	switch msg := msg.(type) {
+	case threadMsg:
+		if err = msg.err; err == nil {
+			if msg.th.ID != m.wanted {
+				return nil // the user has moved on meanwhile
+			}
+			m.r.set(msg.th)
+			m.r.follow(&m.s)
+		}
+	case threadsMsg:
+		if err = msg.err; err == nil {
+			m.threads = msg.list
+			if msg.show {
+				m.showThreads()
+			}
+		}
+	case hitsMsg:
+		if err = msg.err; err == nil {
+			m.showHits(msg.hits)
+		}
+	case doneMsg:
+		if err = msg.err; err == nil {
+			m.note = msg.note
+			var cmd tea.Cmd
+			if msg.read != 0 {
+				cmd = m.readThread(msg.read)
+			}
+			return tea.Batch(m.take(), cmd, m.readThreads(false))
+		}
+	}
+	if err != nil {
+		m.note = strings.TrimSpace(err.Error())
+	}
+	return nil
+}
+
+func (m *model) readThread(id session.ID) tea.Cmd {
+	m.wanted = id
+	return func() tea.Msg {
+		th, err := m.o.Backend.Thread(m.ctx, id)
+		return threadMsg{th, err}
+	}
+}
+
+func (m *model) readThreads(show bool) tea.Cmd {
+	return func() tea.Msg {
+		list, err := m.o.Backend.Threads(m.ctx, "")
+		return threadsMsg{list, show, err}
+	}
+}
+
+// ask hands a wish to the backend and says note when it was taken down.
+func (m *model) ask(note string, read session.ID, do func(context.Context) error) tea.Cmd {
+	return func() tea.Msg { return doneMsg{note, do(m.ctx), read} }
+}

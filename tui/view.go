@@ -1,0 +1,305 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"deltafin/tui/chart"
+	"deltafin/tui/pane"
+	"deltafin/tui/text"
+)
+
+// verb says the state in the header: one or two words, always true.
+func verb(s *Sample) string {
+	switch {
+	case s.Pausing:
+		return "PAUSING"
+	case s.State == pane.Loading:
+		return "LOADING " + pane.Percent(s.Loading.Share)
+	case s.State == pane.Prefill:
+		return "PREFILL " + pane.Percent(s.Reading.Share)
+	case s.State == pane.Thinking:
+		return "THINK " + pane.Speed(s.Rate) + " t/s"
+	case s.State == pane.Decoding:
+		return "DECODE " + pane.Speed(s.Rate) + " t/s"
+	case s.State == pane.Idle && s.Answers > 0:
+		return "DONE"
+	case s.State == "":
+		return "IDLE"
+	}
+	return strings.ToUpper(string(s.State))
+}
+
+// View draws the frame.
+func (m *model) View() string {
+	if m.frozen != "" {
+		return m.frozen
+	}
+	return m.frame()
+}
+
+func (m *model) frame() string {
+	return strings.Join(m.rows(), "\n")
+}
+
+func (m *model) layout() layout {
+	lines, _, _ := m.in.draw(max(1, m.width-3))
+	return arrange(m.width, m.height, len(lines), m.panels)
+}
+
+func (m *model) textRows() int { return m.layout().body }
+
+// rows returns exactly height rows of width cells.
+func (m *model) rows() []string {
+	l := m.layout()
+	if l.tiny {
+		line := fmt.Sprintf("%s  Window %dx%d; needs %dx%d.", verb(&m.s), m.width, m.height, minWidth, minHeight)
+		return text.Clamp(text.Wrap(line, max(1, m.width)), max(0, m.width), max(0, m.height))
+	}
+	rule := m.t.Border.Render(strings.Repeat(m.t.Glyphs.Horizontal, l.w))
+	out := []string{m.header(l.w)}
+	if l.rules {
+		out = append(out, rule)
+	}
+	out = append(out, m.body(l)...)
+	if l.strip > 0 {
+		if l.rules {
+			out = append(out, rule)
+		}
+		out = append(out, text.Clamp(m.strip(l.w), l.w, l.strip)...)
+	}
+	if l.rules {
+		out = append(out, rule)
+	}
+	out = append(out, text.Clamp(m.inputRows(l), l.w, l.input)...)
+	return text.Clamp(append(out, m.foot(l.w)), l.w, l.h)
+}
+
+// header: the thread at the left, what is being done at the right.
+func (m *model) header(w int) string {
+	title := text.CleanLine(m.r.title)
+	switch {
+	case m.r.thread == 0:
+		title = "new thread"
+	case title == "":
+		title = m.r.thread.Short()
+	}
+	left := " " + title
+	if m.r.branch != "" {
+		left += " / " + text.CleanLine(m.r.branch)
+	}
+	var right []string
+	if n := len(m.s.Queue); n > 0 {
+		right = append(right, fmt.Sprintf("q %d", n))
+	}
+	state := verb(&m.s)
+	if m.s.ReadOnly {
+		state = "READ ONLY  " + state
+	}
+	right = append(right, state)
+	if m.s.State == pane.Prefill && m.s.Reading.Left > 0 {
+		right = append(right, "ETA "+eta(&m.s.Reading))
+	} else if n := len(m.s.Tokens); n > 0 {
+		right = append(right, pane.Count(int64(n))+" tok")
+	}
+	if m.s.State.Busy() && !m.s.Began.IsZero() {
+		right = append(right, pane.Span(m.now().Sub(m.s.Began)))
+	}
+	if w >= 110 && m.s.Context > 0 {
+		right = append(right, fmt.Sprintf("ctx %.1fk/%dk", float64(m.s.Used)/1e3, m.s.Context/1000))
+	}
+	return m.t.Heading.Render(text.Join(left, strings.Join(right, "   ")+" ", w, m.t.Glyphs.Ellipsis))
+}
+
+// eta writes the time left as a range: 11m (9-14).
+func eta(r *pane.Reading) string {
+	s := pane.Span(r.Left.Round(time.Second))
+	if r.LeftHigh > r.LeftLow && r.LeftHigh >= 2*time.Minute {
+		s = fmt.Sprintf("%.0fm (%.0f-%.0f)", r.Left.Minutes(), r.LeftLow.Minutes(), r.LeftHigh.Minutes())
+	}
+	return s
+}
+
+// body is the text between the columns; an overlay takes the text's place.
+func (m *model) body(l layout) []string {
+	if l.instead && m.what == nothing {
+		return m.column(l.w, l.body)
+	}
+	m.r.setWidth(max(1, l.text-1))
+	mid := text.Clamp(m.middle(l), l.text, l.body)
+	if l.panels == 0 && l.sidebar == 0 {
+		return mid
+	}
+	var left, right []string
+	if l.sidebar > 0 {
+		at := -1
+		for i := range m.threads {
+			if m.threads[i].ID == m.r.thread {
+				at = i
+			}
+		}
+		left = pane.Box(m.t, "sessions", fmt.Sprint(len(m.threads)), pane.Threads(m.t, m.threads, at, &m.s, l.sidebar-4, l.body-2), l.sidebar, l.body, false)
+	}
+	right = m.column(l.panels, l.body)
+	out := make([]string, l.body)
+	for i := range out {
+		if left != nil {
+			out[i] = left[i]
+		}
+		out[i] += mid[i] + right[i]
+	}
+	return out
+}
+
+// column draws the panels below one another.
+func (m *model) column(w, h int) []string {
+	var out []string
+	heights := panelHeights(h)
+	for i, p := range pane.All() {
+		if heights[i] > 0 {
+			out = append(out, p.Draw(m.t, &m.s, w, heights[i], false)...)
+		}
+	}
+	return text.Clamp(out, w, h)
+}
+
+// middle is what the text's place shows.
+func (m *model) middle(l layout) []string {
+	if m.what != nothing {
+		return m.over.Draw(m.t, l.text, l.body)
+	}
+	below := m.messages(l.text - 2)
+	room := max(1, l.body-len(below))
+	if m.r.thread == 0 || len(m.r.parts) == 0 && m.r.live == 0 {
+		if len(below) == 0 || len(m.r.parts) == 0 && !m.s.State.Busy() && m.shownCard() == nil {
+			below = append(m.welcome(l.text-2), below...)
+		}
+		return indented(below)
+	}
+	rows, more := m.r.draw(room)
+	if more {
+		hint := text.PadLeft("more below, press End to follow "+m.t.Glyphs.Down+" ", l.text)
+		rows = append(rows[:len(rows)-1], m.t.Dim.Render(hint))
+	}
+	for i := range rows {
+		rows[i] = " " + rows[i]
+	}
+	return append(rows, indented(below)...)
+}
+
+func indented(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = " " + l
+	}
+	return out
+}
+
+// shownCard is the Sample's card unless the user has put it away.
+func (m *model) shownCard() *pane.Card {
+	if m.s.Card == nil || m.card >= m.s.Change && m.card != 0 {
+		return nil
+	}
+	return m.s.Card
+}
+
+// place puts the terminal's cursor into the input, where input methods open.
+func (m *model) place() {
+	if m.w == nil {
+		return
+	}
+	l := m.layout()
+	_, x, y := m.in.draw(max(1, m.width-3))
+	first := max(0, y-l.input+1)
+	m.w.SetCursor(3+x, l.h-l.footRows-l.input+y-first, !l.tiny && m.what == nothing && m.frozen == "")
+}
+
+// inputRows draws the input, the line with the cursor always among them.
+func (m *model) inputRows(l layout) []string {
+	if m.in.text == "" {
+		hint := "ask something; add files with @"
+		switch {
+		case m.s.State == pane.Setup:
+			hint = "folder of a model; Enter alone takes the demonstration model"
+		case m.s.State.Busy():
+			hint = "ask a follow-up (enter queues it while the model works)"
+		case m.s.State == pane.Paused, m.s.State == pane.Stopped:
+			hint = "Enter goes on where it stopped"
+		}
+		return []string{" > " + m.t.Dim.Render(hint)}
+	}
+	lines, _, y := m.in.draw(max(1, m.width-3))
+	first := max(0, y-l.input+1)
+	var out []string
+	for i := first; i < len(lines); i++ {
+		mark := "   "
+		if i == 0 {
+			mark = " > "
+		}
+		out = append(out, mark+text.Clean(lines[i]))
+	}
+	return out
+}
+
+// foot is the last line: the leader's menu, a note, what the question will cost,
+// or the keys.
+func (m *model) foot(w int) string {
+	switch {
+	case m.menu || m.lead > 0 && m.menu:
+		var b strings.Builder
+		b.WriteString(" ctrl+x")
+		for i := range m.keys {
+			if k := &m.keys[i]; k.lead != "" && k.fits(m.s.State.Busy()) {
+				b.WriteString("  " + k.lead + " " + k.name)
+			}
+		}
+		return m.t.Accent.Render(text.Cut(b.String(), w))
+	case m.cost != nil && m.cost.err != nil:
+		return " " + text.CleanLine(m.cost.err.Error())
+	case m.cost != nil && m.in.text != "":
+		s := fmt.Sprintf(" %s tok", pane.Count(int64(m.cost.cost.Tokens)))
+		if d := m.cost.cost.Time.Likely; d > 0 {
+			s += "   about " + pane.Span(d)
+		}
+		if d := m.cost.cost.First; d > 0 {
+			s += "   first word in " + pane.Span(d)
+		}
+		return text.Join(s, "f1 help ", w, m.t.Glyphs.Ellipsis)
+	}
+	return m.t.Dim.Render(footer(m.keys, m.s.State.Busy(), m.s.State == pane.Paused || m.s.State == pane.Stopped, w))
+}
+
+// strip is the panels in two lines.
+func (m *model) strip(w int) []string {
+	var parts []string
+	if n := len(m.s.Drives); n > 0 {
+		now, ceiling := m.s.Totals()
+		d := fmt.Sprintf("%d drives %s GB/s", n, pane.GB(now))
+		if ceiling > 0 {
+			d += " (" + pane.Percent(now/ceiling) + ")"
+		}
+		parts = append(parts, d)
+	}
+	if m.s.Prefetch.Uses() > 0 {
+		parts = append(parts, "hit "+pane.Percent(m.s.Prefetch.HitRate()))
+	}
+	if e := m.s.Experts; e.Budget > 0 {
+		parts = append(parts, fmt.Sprintf("cache %s/%sG", pane.GB(float64(e.Held)), pane.GB(float64(e.Budget))))
+	}
+	if m.s.Memory.Total > 0 {
+		parts = append(parts, fmt.Sprintf("RAM %.0f/%.0fG", float64(m.s.Memory.Used)/1e9, float64(m.s.Memory.Total)/1e9))
+	}
+	if len(parts) == 0 {
+		parts = []string{"all experts are in memory"}
+	}
+	bar := " waiting for the first token"
+	if m.s.Layers > 0 {
+		tail := fmt.Sprintf(" L %d/%d", m.s.Layer, m.s.Layers)
+		if m.s.Token.Took > 0 {
+			tail += fmt.Sprintf("  %.2fs", m.s.Token.Took.Seconds())
+		}
+		bar = " " + chart.Bar(m.t, float64(m.s.Layer)/float64(m.s.Layers), max(1, w-2-len(tail))) + tail
+	}
+	return []string{" " + strings.Join(parts, " | "), bar}
+}
