@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 
 	"deltafin/engine/checkpoint"
@@ -121,8 +122,23 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 		d.Trunk += n
 	}
 	d.TrunkLeast = d.Trunk
-	if ck.Path() == "" {
-		d.Source = cat.Bytes() // the drives read it from the program's own pages
+	if ck.Path() == "" { // everything lies in the program, the trunk is used there
+		d.Source = cat.Bytes()
+		return d, nil
+	}
+	held, err := trunk.NewCatalog(ck)
+	if err != nil {
+		return d, err
+	}
+	// A trunk in memory of its own takes no room beside it in the system's cache.
+	most := int64(math.MaxInt64)
+	if o.TrunkMemory > 0 {
+		most = o.TrunkMemory
+	}
+	d.Trunk, d.TrunkLeast, d.TrunkHow = held.Plan(most).Memory, held.Least(), "read when the model is opened"
+	d.Stream = func(memory int64) (taken, perToken int64) {
+		p := held.Plan(memory)
+		return p.Memory, p.PerToken
 	}
 	return d, nil
 }
@@ -147,6 +163,9 @@ func (o *Options) useMemory(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 	o.PrefillRows = p.Rows
 	if !p.Mapped {
 		o.ExpertCache = p.Cache
+		if ck.Path() != "" {
+			o.TrunkMemory = p.Trunk
+		}
 	}
 	return p, nil
 }
