@@ -114,3 +114,13 @@ func Sizes(ck *checkpoint.Checkpoint) (Size, error) {
 	})
 	return s, nil
 }
+
+// NewSizes is a catalog of sizes alone, in bytes, to plan with before the files are
+// there.
+func NewSizes(layers []int64, head int64) *Catalog {
+	c := &Catalog{}
+	for _, n := range append(append([]int64(nil), layers...), head) {
+		c.units = append(c.units, unit{bytes: n, room: (n+page-1)/page*page + page})
+	}
+	return c
+}
