@@ -47,7 +47,7 @@ var light = palette{
 	keyword:  colour{0x6b2fb3, 55, 5},
 	function: colour{0x1f5fbf, 25, 4},
 	literal:  colour{0x2a6b25, 22, 2},
-	num:      colour{0x9c3d00, 130, 1},
+	num:      colour{0x9c3d00, 94, 1},
 	com:      colour{0x626a76, 242, 8},
 	heat: [5]colour{
 		{0xb8c7e0, 152, 7}, {0x6f97d0, 68, 12}, {0x2f8f83, 30, 6}, {0xb07800, 136, 3}, {0xb3261e, 124, 1},
