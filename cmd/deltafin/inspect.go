@@ -103,6 +103,9 @@ type planReport struct {
 	Cache   int64   `json:"expert_cache_bytes"` // negative: so much is missing
 	Experts int64   `json:"experts_cached"`
 	Share   float64 `json:"share_of_experts"`
+	// Streamed is what of the trunk is read for every token if it does not fit; 0 if
+	// it does, or if even that is not possible.
+	Streamed int64 `json:"trunk_bytes_streamed_per_token"`
 }
 
 func inspect(dir string, context int) (*report, error) {
@@ -191,6 +194,13 @@ func (r *report) fill(c *checkpoint.Config, a *checkpoint.Account, context int) 
 			p.Experts = min(p.Cache/a.ExpertBytes, a.Experts)
 			p.Share = float64(p.Experts) / float64(a.Experts)
 		}
+		if p.Cache < 0 {
+			// Least cache: the experts of one layer of one token, and as many to be read.
+			room := p.Memory - r.State.AtLength - 2*int64(c.TopK)*a.ExpertBytes
+			if t, ok := streamedTrunk(a, room); ok {
+				p.Streamed = t.PerToken
+			}
+		}
 		r.Plans = append(r.Plans, p)
 	}
 }
@@ -242,6 +252,10 @@ func (r *report) print(out io.Writer) error {
 	row(fmt.Sprintf("  at %s tokens", humanize.Comma(int64(st.Context))), -1, -1, st.AtLength)
 	line("\nmemory")
 	for _, p := range r.Plans {
+		if p.Streamed > 0 {
+			line("  %-8s %s of the trunk do not fit: %s are read for every token", size(p.Memory), size(-p.Cache), size(p.Streamed))
+			continue
+		}
 		if p.Cache < 0 {
 			line("  %-8s the trunk and the conversation alone need %s more", size(p.Memory), size(-p.Cache))
 			continue

@@ -55,7 +55,8 @@ func (r *streamReport) print(w io.Writer, res *engine.Result) {
 	streamRow(tab, "answer", &answer.Total, len(res.Tokens)-1)
 	tab.Flush()
 	x := &r.done.Experts
-	fmt.Fprintf(w, "cache: %d experts in %d slots, %s\n\n", x.Cached, x.Slots, bytesText(x.Bytes))
+	fmt.Fprintf(w, "cache: %d experts in %d slots, %s\n", x.Cached, x.Slots, bytesText(x.Bytes))
+	r.printTrunk(w)
 
 	elapsed := res.PrefillTime + res.DecodeTime
 	io := r.done.Drives
