@@ -78,7 +78,7 @@ func (m *model) plainKey(name, typed string) tea.Cmd {
 		m.leads++
 		m.lead = m.leads
 		at := m.lead
-		return tea.Tick(leadLag, func(time.Time) tea.Msg { return leadMsg(at) })
+		return m.wait(tea.Tick(leadLag, func(time.Time) tea.Msg { return leadMsg(at) }))
 	case "ctrl+j":
 		return newline(m)
 	case "ctrl+s":
@@ -121,7 +121,7 @@ func (m *model) edited() tea.Cmd {
 	m.edits++
 	m.cost = nil
 	at := m.edits
-	return tea.Tick(estimateLag, func(time.Time) tea.Msg { return estimateMsg(at) })
+	return m.wait(tea.Tick(estimateLag, func(time.Time) tea.Msg { return estimateMsg(at) }))
 }
 
 func (m *model) estimate(at int) tea.Cmd {
@@ -261,8 +261,9 @@ func (m *model) regenerate() tea.Cmd {
 }
 
 func (m *model) undo() tea.Cmd {
+	branch := m.r.branch
 	return m.turnAct("the last question is left out; ctrl+x U takes it in again", func(ctx context.Context, thread, _ session.ID) error {
-		return m.o.Backend.Undo(ctx, thread, m.r.branch)
+		return m.o.Backend.Undo(ctx, thread, branch)
 	})
 }
 
@@ -290,7 +291,7 @@ func (m *model) copyAnswer() tea.Cmd {
 	}
 	seq, err := frame.Copy(src)
 	if err == nil {
-		m.send2(seq)
+		m.emit(seq)
 		m.note = fmt.Sprintf("%s characters sent to the terminal's clipboard", pane.Count(int64(len([]rune(src)))))
 		return nil
 	}

@@ -11,13 +11,13 @@ const (
 type layout struct {
 	w, h     int
 	tiny     bool
-	strip    int // rows of figures below the text
-	input    int // rows of the input
-	body     int // rows of the text and of the columns beside it
-	sidebar  int // width of the column of threads
-	panels   int // width of the column of panels
-	text     int // width of the text
-	instead  bool
+	strip    int  // rows of figures below the text
+	input    int  // rows of the input
+	body     int  // rows of the text and of the columns beside it
+	sidebar  int  // width of the column of threads
+	panels   int  // width of the column of panels
+	text     int  // width of the text
+	instead  bool // the panels stand where the text would
 	rules    bool // lines between the parts
 	headRows int
 	footRows int
@@ -60,7 +60,7 @@ func arrange(w, h, lines, panels int) layout {
 }
 
 // panelHeights divides h rows among the panels: those at the end leave first, the
-// first stays longest. What is left over goes to the first.
+// first stays longest.
 func panelHeights(h int) []int {
 	want := []int{8, 7, 8, 6, 7, 5} // drives, prefetch, experts, token, speed, queue
 	least := []int{4, 6, 5, 4, 5, 4}
@@ -82,6 +82,13 @@ func panelHeights(h int) []int {
 		}
 		out[i] = 0
 	}
-	out[0] = max(0, out[0]+h-sum())
+	// What is left over makes the two pictures larger that gain by it: the map of
+	// the experts, and the drives' last ten minutes.
+	left := max(0, h-sum())
+	if out[2] > 0 {
+		out[2] += left / 2
+		left -= left / 2
+	}
+	out[0] = max(0, out[0]+left+min(0, h-sum()))
 	return out
 }

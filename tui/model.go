@@ -80,6 +80,9 @@ type model struct {
 	w    *frame.Writer
 	keys []binding
 	now  func() time.Time
+	// wait is given every command that waits for the clock or for a change. Tests
+	// leave those out and so know when the screen is idle.
+	wait func(tea.Cmd) tea.Cmd
 
 	width, height int
 	s             Sample
@@ -118,7 +121,7 @@ const (
 )
 
 func newModel(ctx context.Context, o Options, w *frame.Writer) *model {
-	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1}
+	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1, wait: func(c tea.Cmd) tea.Cmd { return c }}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -135,14 +138,14 @@ func (m *model) Init() tea.Cmd {
 // watch waits for the backend's next change while nothing runs.
 func (m *model) watch() tea.Cmd {
 	changed := m.o.Backend.Changed()
-	return func() tea.Msg {
+	return m.wait(func() tea.Msg {
 		select {
 		case <-changed:
 			return changedMsg{}
 		case <-m.ctx.Done():
 			return nil
 		}
-	}
+	})
 }
 
 // tick sets the next reading while an answer is under way.
@@ -152,7 +155,7 @@ func (m *model) tick() tea.Cmd {
 		d = tickBlurred
 	}
 	m.ticking = true
-	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} })
+	return m.wait(tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} }))
 }
 
 // take reads a Sample and does what follows from it.
@@ -182,7 +185,7 @@ func (m *model) announce() {
 	if !m.blurred || m.s.Began.IsZero() || m.now().Sub(m.s.Began) < longJob {
 		return
 	}
-	m.send2(frame.Bell + frame.Notify("deltafin", verb(&m.s)+": "+m.r.title, m.o.Environ != nil && frame.WantsUrxvt(m.o.Environ)))
+	m.emit(frame.Bell + frame.Notify("deltafin", verb(&m.s)+": "+m.r.title, m.o.Environ != nil && frame.WantsUrxvt(m.o.Environ)))
 }
 
 // progress shows in the terminal's tab how far the work is.
@@ -202,13 +205,13 @@ func (m *model) progress() {
 	}
 	if key := int(state)*1000 + percent; key != m.percent {
 		m.percent = key
-		m.send2(frame.Progress(state, percent))
+		m.emit(frame.Progress(state, percent))
 	}
 }
 
-// send2 writes a sequence beside the frames. Whether a terminal takes it nobody
+// emit writes a sequence beside the frames. Whether a terminal takes it nobody
 // can know, so an error tells nothing new: the next frame meets it too.
-func (m *model) send2(seq string) {
+func (m *model) emit(seq string) {
 	if m.w == nil {
 		return
 	}

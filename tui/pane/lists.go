@@ -27,7 +27,7 @@ func queueLines(t *theme.Theme, s *Sample, w, h int) []string {
 		}
 		tail := ""
 		if q.Likely > 0 {
-			tail = "~" + Span(q.Likely)
+			tail = fmt.Sprintf("~%.0f min", max(1, q.Likely.Minutes()))
 		}
 		out = append(out, text.Join(fmt.Sprintf("%d %s", i+1, text.CleanLine(q.Text)), tail, w, t.Glyphs.Ellipsis))
 	}

@@ -59,7 +59,31 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 	if rows < len(s.Drives) {
 		out = append(out, fmt.Sprintf("and %d more drives", len(s.Drives)-rows))
 	}
+	if room := h - len(out) - 2; room >= 3 {
+		if sum, top := together(s.Drives); len(sum) > 60 {
+			out = append(out, text.Elide(fmt.Sprintf("all drives, 0 to %s GB/s, last %d min", GB(top), (len(sum)+59)/60), w, t.Glyphs.Ellipsis))
+			out = append(out, chart.Plot(t, sum, w, min(room, 8), top)...)
+		}
+	}
 	return append(out, fmt.Sprintf("p99 %.1f ms  depth %d  errors %d", float64(worst.P99.Microseconds())/1e3, worst.Depth, errs))
+}
+
+// together adds up the drives' histories, the newest values one above the other,
+// and their ceilings.
+func together(ds []Drive) (sum []float64, top float64) {
+	for i := range ds {
+		top += ds[i].Ceiling
+		h := ds[i].History
+		if len(h) > len(sum) {
+			sum = append(make([]float64, len(h)-len(sum), len(h)), sum...)
+		}
+		for j, v := range h {
+			if !math.IsNaN(v) {
+				sum[len(sum)-len(h)+j] += v
+			}
+		}
+	}
+	return sum, max(top, 1e9)
 }
 
 func driveLine(t *theme.Theme, d *Drive, w int, top float64) string {
@@ -123,11 +147,11 @@ func expertsLines(t *theme.Theme, s *Sample, w, h int) []string {
 	if e.All > 0 {
 		held += " of " + Count(int64(e.All))
 	}
-	out = append(out, fmt.Sprintf("%s  evict %.0f/s  pinned %d", held, e.Evictions, e.Pinned))
+	last := fmt.Sprintf("evict %.0f/s  pinned %d", e.Evictions, e.Pinned)
 	if e.Reuse > 0 {
-		out = append(out, "reuse of last token "+Percent(e.Reuse))
+		last += "  reuse " + Percent(e.Reuse)
 	}
-	return out
+	return append(out, held, last)
 }
 
 func tokenTitle(s *Sample) string {

@@ -1,0 +1,149 @@
+//go:build unix
+
+package tui_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"deltafin/tui"
+	"deltafin/tui/frame"
+	"deltafin/tui/theme"
+	"deltafin/tui/tuitest"
+)
+
+// A terminal is a pseudo-terminal that never answers a question. It reads all that
+// is written and keeps it.
+type terminal struct {
+	io.Writer
+	text chan string // all that came so far, whenever more came
+	end  chan string // all of it, once the program has closed its side
+}
+
+// start runs the screen on a mute terminal of 80 by 24.
+func start(t *testing.T, b tui.Backend, detach <-chan struct{}) (*terminal, <-chan error) {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pseudo-terminal here: %v", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{Writer: master, text: make(chan string, 1), end: make(chan string, 1)}
+	go func() { // ends with the terminal
+		var all bytes.Buffer
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			all.Write(buf[:n])
+			select {
+			case <-term.text: // replaced by what follows
+			default:
+			}
+			term.text <- all.String()
+			if err != nil {
+				term.end <- all.String()
+				return
+			}
+		}
+	}()
+	done := make(chan error, 1)
+	th := look(t, theme.Mono, theme.NoColour)
+	ctx := t.Context()
+	go func() { // ends with the screen
+		err := tui.Run(ctx, tui.Options{Backend: b, Theme: th, In: slave, Out: slave, Detach: detach})
+		slave.Close()
+		done <- err
+	}()
+	return term, done
+}
+
+// shows waits until the terminal has got a text. The test's own time limit ends a
+// wait that is in vain.
+func (m *terminal) shows(t *testing.T, want string) {
+	t.Helper()
+	for {
+		select {
+		case all := <-m.text:
+			if strings.Contains(all, want) {
+				return
+			}
+		case all := <-m.end:
+			t.Fatalf("the screen ended without %q:\n%q", want, all)
+		}
+	}
+}
+
+func TestRunQuits(t *testing.T) {
+	term, done := start(t, tuitest.New("decoding"), nil)
+	term.shows(t, "tidal-lock review")
+	if _, err := term.Write([]byte("\x18q")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if all := <-term.end; !strings.HasSuffix(all, frame.Restore) {
+		t.Errorf("the terminal is left as %q", all[max(0, len(all)-200):])
+	}
+}
+
+func TestRunDetaches(t *testing.T) {
+	detach := make(chan struct{})
+	term, done := start(t, tuitest.New("decoding"), detach)
+	term.shows(t, "DECODE")
+	close(detach)
+	if err := <-done; !errors.Is(err, tui.ErrDetached) {
+		t.Errorf("Run returns %v", err)
+	}
+}
+
+// TestNoColours: mono has no colour code, whatever the content.
+func TestNoColours(t *testing.T) {
+	term, done := start(t, tuitest.New("lost"), nil)
+	term.shows(t, "Drive 3 stopped")
+	if _, err := term.Write([]byte("\x18q")); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	all := <-term.end
+	for _, bad := range []string{"\x1b[3", "\x1b[38", "\x1b[48", "\x1b[9"} {
+		for i := 0; ; {
+			j := strings.Index(all[i:], bad)
+			if j < 0 {
+				break
+			}
+			i += j + len(bad)
+			if k := strings.IndexAny(all[i:], "ABCDHJKmhlnqr"); k >= 0 && all[i+k] == 'm' && k > 0 {
+				t.Fatalf("a colour: %q", all[i-len(bad):i+k+1])
+			}
+		}
+	}
+}
+
+// A brokenBackend panics once a question is asked.
+type brokenBackend struct{ *tuitest.Fake }
+
+func (brokenBackend) Ask(context.Context, tui.Question) error { panic("broken") }
+
+func TestPanicRestoresTheTerminal(t *testing.T) {
+	term, done := start(t, brokenBackend{tuitest.New("idle")}, nil)
+	term.shows(t, "tidal-lock review")
+	if _, err := term.Write([]byte("x\r")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "the work is not affected") {
+		t.Errorf("Run returns %v", err)
+	}
+	if all := <-term.end; !strings.HasSuffix(all, frame.Restore) {
+		t.Errorf("the terminal is left as %q", all[max(0, len(all)-200):])
+	}
+}
