@@ -167,5 +167,8 @@ func (o *Options) useMemory(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 			o.TrunkMemory = p.Trunk
 		}
 	}
+	if o.Planned != nil {
+		o.Planned(p)
+	}
 	return p, nil
 }

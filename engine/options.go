@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"deltafin/engine/kernel"
+	"deltafin/engine/memory"
 	"deltafin/engine/trunk"
 )
 
@@ -56,6 +57,9 @@ type Options struct {
 	// an ExpertCache experts get what remains; with SpareMemory a model that fits is
 	// mapped. 0 plans nothing. It never changes a result.
 	Memory int64
+	// Planned is called by Open with the plan, before anything large is read. It may
+	// be nil.
+	Planned func(*memory.Plan)
 	// Context is how many tokens of conversation the plan has room for. 0 stands for
 	// DefaultContext. Longer conversations are not refused.
 	Context int

@@ -8,12 +8,14 @@ import (
 	"runtime/debug"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"deltafin/engine"
 	"deltafin/engine/memory"
+	"deltafin/engine/trunk"
 	"deltafin/session/paths"
 )
 
@@ -61,13 +63,9 @@ func (f *memoryFlags) apply(c *cobra.Command, o *engine.Options) (err error) {
 	return nil
 }
 
-// settle follows the plan of an engine that was opened: the garbage collector, and
-// the table if experts are read from drives or a budget was named.
-func (f *memoryFlags) settle(c *cobra.Command, s streams, e *engine.Engine) {
-	p := e.Info().Memory
-	if p == nil {
-		return
-	}
+// settle follows a plan before anything large is read: the garbage collector, and the
+// table if experts are read from drives or a budget was named.
+func (f *memoryFlags) settle(c *cobra.Command, s streams, p *memory.Plan) {
 	// What the person set in the environment stands.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(memory.GCPercent)
@@ -89,6 +87,17 @@ func notify(s streams) func(engine.Notice) {
 		}
 		fmt.Fprintln(s.err, n.Text)
 	}
+}
+
+// loading shows how far the trunk has been read while a model is opened. done takes
+// the line away.
+func loading(s streams) (tell func(trunk.Progress), done func()) {
+	line, begun := newStatus(s), time.Now()
+	return func(p trunk.Progress) {
+		rate := float64(p.Done) / max(time.Since(begun).Seconds(), 1e-3)
+		rest := time.Duration(float64(p.Total-p.Done) / max(rate, 1) * float64(time.Second))
+		line.set("reading the trunk: %.0f %% of %s, %s, about %s left", 100*float64(p.Done)/float64(max(p.Total, 1)), memory.Text(p.Total), speed(rate), duration(rest))
+	}, line.clear
 }
 
 // A lockedWriter lets notices come from other goroutines than what they report on.

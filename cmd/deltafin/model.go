@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deltafin/engine"
+	"deltafin/engine/memory"
 )
 
 // envModel names the model folder where --model does not.
@@ -52,14 +53,17 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 		return nil, err
 	}
 	o.Notify = notify(s)
+	o.Planned = func(p *memory.Plan) { f.memory.settle(c, s, p) }
+	tell, done := loading(s)
+	o.Loading = tell
 	e, err := engine.Open(ctx, o)
+	done()
 	if err != nil {
 		return nil, err
 	}
 	if n := e.Info().Notice; n != "" {
 		fmt.Fprintln(s.err, n)
 	}
-	f.memory.settle(c, s, e)
 	return e, nil
 }
 
