@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string, s streams) int {
 }
 
 func newRoot(s streams) *cobra.Command {
+	var screen screenFlags
 	root := &cobra.Command{
 		Use:   "deltafin",
 		Short: "Kimi K3 on one computer",
@@ -63,13 +64,21 @@ program: the same architecture, very small, a toy.`,
 		SilenceUsage:  true,
 		Args:          noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return c.Help()
+			if !s.inTTY || !s.outTTY {
+				if c.Flags().NFlag() > 0 {
+					return usage("a conversation needs a terminal; for scripts: deltafin ask \"...\"")
+				}
+				return c.Help()
+			}
+			return screen.run(c.Context(), c, s)
 		},
 	}
+	screen.add(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
+	root.AddCommand(newStatusCmd(s), newAttach(s), newTell(), newDemo(s), newDoctor(s))
 	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMemory(s), newTrace(s), newSynth(s), newMan())
 	return root
 }

@@ -3,6 +3,7 @@
 // else, and publishes what it does in a mailbox.
 //
 //	d := work.New(store, runner, work.Options{})
+//	err := d.Offer(ctx)                // what an earlier process left unfinished
 //	go d.Run(ctx)                      // ends with ctx at once, with d.Stop() after the token in hand
 //	queued, err := d.Ask(ctx, work.Question{Text: "Why?"})
 //	st := d.State()                    // at any time, from any goroutine, without a lock

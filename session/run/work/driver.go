@@ -109,14 +109,10 @@ func New(store *session.Store, r *run.Runner, opt Options) *Driver {
 	return d
 }
 
-// Run works until Stop, or until ctx ends, which breaks off the token in hand. It
-// begins by publishing an answer that was cut short, if there is one to go on
-// with. What concerns one answer is in State.Err; Run returns what makes any work
+// Run works until Stop, or until ctx ends, which breaks off the token in hand. What
+// concerns one answer is in State.Err; Run returns what makes any work
 // impossible.
 func (d *Driver) Run(ctx context.Context) error {
-	if err := d.offer(ctx); err != nil {
-		return err
-	}
 	for {
 		j, timer, err := d.next(ctx)
 		if err != nil {
@@ -140,8 +136,9 @@ func (d *Driver) Run(ctx context.Context) error {
 	}
 }
 
-// offer publishes the newest answer that was cut short.
-func (d *Driver) offer(ctx context.Context) error {
+// Offer publishes the newest answer that was cut short, if there is one, so that
+// Resume goes on with it. Call it before Run.
+func (d *Driver) Offer(ctx context.Context) error {
 	list, err := d.store.Unfinished(ctx)
 	if err != nil || len(list) == 0 {
 		return err

@@ -49,6 +49,9 @@ func start(t testing.TB, dir string) *bench {
 		b.gaps <- c
 		return c
 	}})
+	if err := b.d.Offer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 1)
 	go func() { done <- b.d.Run(context.Background()) }()
 	b.end = sync.OnceValue(func() error {
