@@ -50,14 +50,14 @@ func (r *run) layer(i, rows int) error {
 	}
 	r.cost.weights(l.Router, rows, 0)
 	if err := r.turn.Begin(r.ctx, i, r.want); err != nil {
-		r.turn.End()
+		r.abandon()
 		return err
 	}
 	r.cost.weights(l.Beside, rows, 0)
 	for left := len(r.want); left > 0; {
 		n, err := r.wave()
 		if err != nil {
-			r.turn.End()
+			r.abandon()
 			return err
 		}
 		left -= n
@@ -65,6 +65,14 @@ func (r *run) layer(i, rows int) error {
 	r.turn.End()
 	r.cost.weights(l.After, rows, 0)
 	return r.ctx.Err()
+}
+
+// abandon ends a layer that cannot be completed. What is being read has to land
+// first, since nobody else moves the clock while the store waits for it.
+func (r *run) abandon() {
+	for r.clock.step() {
+	}
+	r.turn.End()
 }
 
 // attending is how many layers share AttendOps.

@@ -25,6 +25,7 @@ type Options struct {
 	NoAhead bool    // no reading ahead
 	Router  Router  // default: a Generator with the Published fit
 	Layers  int     // with experts that stand for all; default: all
+	Passes  int     // over a long prompt that stand for all; default: all
 	Slice   int     // bytes of the largest single read; default 2 MiB
 	Seed    uint64
 
@@ -179,7 +180,7 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	}
 	epoch := time.Unix(0, 0)
 	r.store, err = expert.NewStore(cat, r.set, layout, expert.Options{
-		Budget: int64(float64(split.Cache) * factor), NoAhead: o.NoAhead, Reserve: true,
+		Budget: budget(split.Cache, model.Experts, factor), NoAhead: o.NoAhead, Reserve: true,
 		Now: func() time.Time { return epoch.Add(r.clock.now) },
 	})
 	if err != nil {
@@ -189,12 +190,28 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	return r, nil
 }
 
+// budget is the cache of a sample of the layers. What the store keeps free for reads
+// is as large for a sample as for all; the rest is in proportion.
+func budget(cache int64, s expert.Shape, factor float64) int64 {
+	if factor == 1 {
+		return cache
+	}
+	slot, k := int64(ssdio.SlotBytes(int(s.Bytes))), int64(s.TopK)
+	rest := max(cache/slot-k, 0)
+	rest -= min(k, rest/8) // slots that experts stay in
+	part := int64(float64(rest) * factor)
+	if part < 7*k {
+		part += part / 7
+	} else {
+		part += k
+	}
+	return (k + part) * slot
+}
+
 // close ends what start began.
 func (r *run) close() error {
+	r.abandon()
 	r.cancel(nil)
-	r.turn.End()
-	for r.clock.step() { // reads that nobody waits for
-	}
 	return errors.Join(r.set.Close(), r.store.Close())
 }
 
@@ -291,17 +308,34 @@ func Prefill(ctx context.Context, m *Machine, model *Model, tokens int, o Option
 		return nil, err
 	}
 	begin := r.mark()
-	for done := 0; done < tokens; {
+	passes := (tokens + r.opt.Rows - 1) / r.opt.Rows
+	run := passes
+	if r.opt.Passes > 0 {
+		run = min(run, r.opt.Passes)
+	}
+	rows := 0
+	for i := range run {
+		// Where fewer passes stand for all, their places are spread evenly.
+		done := (2*i + 1) * passes / (2 * run) * r.opt.Rows
 		n := min(r.opt.Rows, tokens-done)
 		r.opt.Context = done + n/2 // what a row of this pass looks back on
-		if err := r.pass(n, done+n == tokens); err != nil {
+		if err := r.pass(n, i == run-1); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
-		done += n
+		rows += n
 		if p := r.opt.Progress; p != nil {
-			p(done, tokens)
+			p(i+1, run)
 		}
 	}
-	res := r.result(begin, tokens, m)
+	res := r.result(begin, rows, m)
+	res.stretch(float64(tokens)/float64(rows), tokens)
 	return res, r.close()
+}
+
+// stretch makes a part of a prompt stand for all of it.
+func (r *Result) stretch(by float64, tokens int) {
+	for _, d := range []*time.Duration{&r.Elapsed, &r.Compute, &r.Memory, &r.Streaming, &r.Stall} {
+		*d = time.Duration(float64(*d) * by)
+	}
+	r.Read, r.Tokens = int64(float64(r.Read)*by), tokens
 }

@@ -85,9 +85,9 @@ func (m *Model) state(tokens int) int64 {
 	return n
 }
 
-// sample is the model with one of every k layers with experts, those of a period of
-// the attention pattern first, and the factor by which its times, its trunk and its
-// cache are smaller. Layers are alike, so little is lost but the time it takes.
+// sample is the model with so many of its layers with experts, at even distances,
+// and the factor by which its times and its cache are smaller. Layers are alike, so
+// little is lost but the time it takes.
 func (m *Model) sample(layers int) (*Model, float64) {
 	moe := m.Experts.Layers - m.Experts.Dense
 	if layers <= 0 || layers >= moe {
@@ -99,8 +99,12 @@ func (m *Model) sample(layers int) (*Model, float64) {
 	for i := range layers {
 		out.Layers = append(out.Layers, m.Layers[m.Experts.Dense+i*moe/layers])
 	}
-	// The head and the dense layer are spread over the sample by their bytes.
-	out.Head, out.Embed = m.Head*int64(layers)/int64(moe), m.Embed*int64(layers)/int64(moe)
+	// The head and the dense layers are part of the sample by their bytes.
+	out.Head, out.Embed = m.Head, m.Embed*int64(layers)/int64(moe)
+	for _, l := range m.Layers[:m.Experts.Dense] {
+		out.Head += l.Attention + l.Beside
+	}
+	out.Head = out.Head * int64(layers) / int64(moe)
 	return &out, float64(layers) / float64(moe)
 }
 
@@ -130,17 +134,28 @@ func (c *cost) weights(bytes int64, rows int, extra int64) {
 	}
 }
 
-// pass lets an operation pass.
+// pass lets an operation pass. Drives that are busy write to memory meanwhile, at
+// rates that change, so it passes in small steps.
 func (c *cost) pass(ops, bytes float64) {
-	const least = 0.25 // of the bandwidth that drives leave to the processor
-	free := max(c.m.Bandwidth-c.clock.load(), least*c.m.Bandwidth)
-	compute, memory := seconds(ops/(c.m.Gflops*1e9)), seconds(bytes/free)
-	if compute >= memory {
-		c.flops += compute
-	} else {
-		c.memory += memory
+	const (
+		least = 0.25 // of the bandwidth that drives leave to the processor
+		step  = time.Millisecond
+	)
+	compute := seconds(ops / (c.m.Gflops * 1e9))
+	took := time.Duration(0)
+	for bytes > 0 {
+		free := max(c.m.Bandwidth-c.clock.load(), least*c.m.Bandwidth)
+		d := min(seconds(bytes/free)+1, step)
+		c.clock.advance(d)
+		took += d
+		bytes -= free * d.Seconds()
 	}
-	c.clock.advance(max(compute, memory))
+	if compute <= took {
+		c.memory += took
+		return
+	}
+	c.flops += compute
+	c.clock.advance(compute - took)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
