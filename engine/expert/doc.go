@@ -50,6 +50,13 @@
 // nothing is left alone, but for a look now and then. A wrong guess that was read
 // may stay in the cache, if it is warm enough.
 //
+// # Size and heat
+//
+// Store.Resize makes the cache smaller or larger while it is used (resize.go): the
+// coldest experts go, and their memory goes back to the system. Heat is what Policy
+// has counted, as a file between runs (heat.go): a cache that starts with it knows
+// from the first token what deserves to stay.
+//
 // # Exactness
 //
 // Order of arrival, size of the cache and company change when an expert is handed
