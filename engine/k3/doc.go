@@ -26,6 +26,7 @@
 // # What it never does
 //
 // It does not sample, tokenise, read files or know about drives: weights come as
-// matrices, experts through the Experts interface. It keeps nothing between
+// matrices of mapped files or, layer by layer, through the Trunk interface (trunk.go),
+// experts through the Experts interface. It keeps nothing between
 // passes but what is in the State. Arithmetic is float32 throughout.
 package k3

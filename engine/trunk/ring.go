@@ -13,6 +13,7 @@ type loan struct {
 	slot  *ssdio.Slot
 	parts [][]byte
 	batch *ssdio.Batch
+	got   int64 // bytes that have landed
 	over  bool  // every read has ended
 	err   error // the first that went wrong
 	stuck bool  // a read may still write into the buffer
@@ -95,7 +96,8 @@ func (s *Store) fill() {
 // ask sends the reads of a loan. They belong to no pass: what one does not use any
 // more the next one does.
 func (s *Store) ask(l *loan) {
-	l.over, l.err = false, nil
+	s.counts.wasted.Add(l.got) // of an earlier try
+	l.got, l.over, l.err = 0, false, nil
 	l.batch = s.set.Read(context.Background(), ssdio.Trunk, s.requests(l.unit, l.parts))
 }
 
@@ -145,7 +147,9 @@ func (s *Store) land(l *loan, r ssdio.Result, more bool) {
 			l.err = r.Err
 		}
 	default:
-		s.counts.read.Add(int64(len(r.Into.Bytes())))
+		n := int64(len(r.Into.Bytes()))
+		l.got += n
+		s.counts.read.Add(n)
 	}
 }
 
@@ -162,9 +166,7 @@ func (s *Store) drop() {
 			r, more := <-l.batch.Results()
 			s.land(l, r, more)
 		}
-		if l.err == nil {
-			s.counts.wasted.Add(s.cat.Bytes(l.unit))
-		}
+		s.counts.wasted.Add(l.got)
 		if !l.stuck {
 			s.free = append(s.free, l.slot)
 		}
