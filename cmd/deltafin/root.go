@@ -75,7 +75,7 @@ program: the same architecture, very small, a toy.`,
 	}
 	screen.add(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
-	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s))
+	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s), newPlan(s), newSimulate(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
 	root.AddCommand(newStatusCmd(s), newAttach(s), newTell(), newDemo(s), newDoctor(s))
