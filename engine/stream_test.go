@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
+	"deltafin/engine/synth"
 	"deltafin/ssdio"
 	"deltafin/ssdio/place"
 )
@@ -28,7 +30,15 @@ type disks struct {
 func newDisks(t testing.TB, name string) *disks {
 	t.Helper()
 	d := &disks{dir: filepath.Join(t.TempDir(), name)}
-	if err := os.CopyFS(d.dir, os.DirFS(filepath.Join("testdata", "golden", name))); err != nil {
+	if name == "synth" {
+		m, err := synth.New(synth.Options{Like: "small", Layers: 6, Experts: 40, Skew: 0.5, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Write(t.Context(), d.dir, nil); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := os.CopyFS(d.dir, os.DirFS(filepath.Join("testdata", "golden", name))); err != nil {
 		t.Fatal(err)
 	}
 	ck, err := checkpoint.Open(d.dir)
@@ -138,7 +148,7 @@ func with(folders []string, limits string) []string {
 // 1, 2 and 4 drives, delays, workers, prefill and steps give the logits of the
 // mapped model bit for bit.
 func TestSameLogitsFromDrives(t *testing.T) {
-	for _, name := range []string{"tiny-a", "tiny-b", "tiny-c"} {
+	for _, name := range []string{"tiny-a", "tiny-b", "tiny-c", "synth"} {
 		d := newDisks(t, name)
 		want, _, err := d.logits(t, Options{Threads: 1}, 1)
 		if err != nil {
@@ -243,6 +253,94 @@ func TestDriveFailsInTheMiddle(t *testing.T) {
 		}
 		sameLogits(t, fault+", before it failed", got, want[:len(got)])
 	}
+}
+
+// TestResumesOnOtherDrives: a text that is interrupted at every tenth token, kept as
+// a snapshot and gone on with over other drives, another cache and another number of
+// workers is the text of the model in memory.
+func TestResumesOnOtherDrives(t *testing.T) {
+	for _, name := range []string{"tiny-a", "synth"} {
+		d := newDisks(t, name)
+		mapped := open(t, Options{Model: d.dir})
+		const tokens = 40
+		res, err := mapped.Generate(t.Context(), mapped.NewSequence(), Request{Tokens: d.ids, MaxTokens: tokens, Stop: []int{}}, Listener{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := res.Tokens
+		packs := d.place(t, 2, 0)
+		var kept bytes.Buffer
+		ids := slices.Clone(d.ids)
+		for i, o := range []Options{
+			{Threads: 1, ExpertCache: int64(d.topK+2) * d.slot},
+			{Threads: 2, ExpertCache: int64(d.topK+9) * d.slot, Drives: with(packs, ",jitter=200us")},
+			{Threads: 2, ExpertCache: 1 << 30, NoLookahead: true, Drives: packs},
+			{Threads: 2, ExpertCache: int64(d.topK+4) * d.slot, Drives: with(packs, ",latency=100us,fault=flip/every=9/count=always")},
+		} {
+			o.Model = d.dir
+			e := open(t, o)
+			seq := e.NewSequence()
+			if i > 0 {
+				if seq, err = e.ReadSnapshot(&kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err := e.Generate(t.Context(), seq, Request{Tokens: ids, MaxTokens: tokens / 4, Stop: []int{}}, Listener{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && res.Prefilled > 1 {
+				t.Errorf("%s, run %d: %d tokens were read again", name, i, res.Prefilled)
+			}
+			ids = append(ids, res.Tokens...)
+			kept.Reset()
+			if err := e.WriteSnapshot(&kept, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := ids[len(d.ids):]; !slices.Equal(got, want) {
+			t.Errorf("%s: %v in four runs, %v in one", name, got, want)
+		}
+	}
+}
+
+// TestDriveLostInPrefill: the error names the drive, the passes that were read stay
+// read, and when the drive is back the same call ends as if nothing had happened.
+func TestDriveLostInPrefill(t *testing.T) {
+	d := newDisks(t, "tiny-a")
+	ids := slices.Concat(d.ids, d.ids, d.ids)
+	mapped := open(t, Options{Model: d.dir})
+	whole := mapped.NewSequence()
+	if _, err := mapped.Generate(t.Context(), whole, Request{Tokens: ids}, Listener{}); err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, Options{
+		Model: d.dir, ExpertCache: int64(d.topK+2) * d.slot, PrefillRows: 6, NoLookahead: true,
+		Drives: with(d.place(t, 1, 0), ",fault=error/after=150/count=4"),
+	})
+	seq := e.NewSequence()
+	failed := 0
+	for {
+		var last Progress
+		res, err := e.Generate(t.Context(), seq, Request{Tokens: ids}, Listener{Prefill: func(p Progress) { last = p }})
+		if err == nil {
+			break
+		}
+		var lost *expert.Error
+		if !errors.As(err, &lost) || lost.Drive != "d0" {
+			t.Fatalf("with the drive gone: %v", err)
+		}
+		if res.Finish != Failed || last.Done == len(ids) {
+			t.Errorf("failed with %+v at %+v", res, last)
+		}
+		if failed++; failed > 12 {
+			t.Fatal("it never recovers")
+		}
+	}
+	if failed == 0 {
+		t.Fatal("nothing failed")
+	}
+	sameLogits(t, "after the drive came back", seq.logits, whole.logits)
 }
 
 // TestSumsOutliveTheRun: what was read once from the model's own files is checked
