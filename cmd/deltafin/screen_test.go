@@ -180,6 +180,9 @@ func TestConversationOnATerminal(t *testing.T) {
 	if code := p.exit(); code != exitDone {
 		t.Errorf("exit %d:\n%s", code, p.read())
 	}
+	if text := p.read(); strings.Contains(text, "\x1b") {
+		t.Errorf("escapes where lines are only added: %q", text)
+	}
 	th := threadOf(t, dir)
 	if len(th.Turns) != 2 || th.Turns[1].Status != session.Done {
 		t.Errorf("%+v", th.Turns)
