@@ -55,7 +55,7 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 	if c := m.shownCard(); c != nil && m.in.text == "" {
 		for _, choice := range c.Choices {
 			if choice.Key == name {
-				m.card = m.s.Change
+				m.away = c.Text
 				return m.ask(choice.Label, 0, func(ctx context.Context) error { return m.o.Backend.Choose(ctx, choice.Do) })
 			}
 		}
@@ -84,7 +84,9 @@ func (m *model) plainKey(name, typed string) tea.Cmd {
 	case "ctrl+s":
 		return m.send()
 	case "esc":
-		m.card = m.s.Change
+		if m.s.Card != nil {
+			m.away = m.s.Card.Text
+		}
 		return nil
 	case "up":
 		if m.in.text == "" || m.in.back > 0 {

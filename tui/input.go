@@ -170,7 +170,8 @@ func (e *input) draw(w int) (lines []string, x, y int) {
 func attachments(s string) []Attachment {
 	var out []Attachment
 	for _, f := range strings.Fields(s) {
-		name, ok := strings.CutPrefix(f, "@")
+		// A comma or stop behind a path belongs to the sentence.
+		name, ok := strings.CutPrefix(strings.TrimRight(f, ",.;:!?)"), "@")
 		if !ok || name == "" {
 			continue
 		}

@@ -91,26 +91,27 @@ type model struct {
 	threads       []session.ThreadInfo
 	hits          []session.Hit
 
-	over    overlay.List
-	what    purpose
-	panels  int    // of panelsAuto to panelsOff
-	note    string // one line below the text, until the next key
-	card    uint64 // Change of the Sample whose card was put away
-	wanted  session.ID
-	fresh   bool // the next question begins a thread
-	lead    int  // > 0: Ctrl+X was pressed; its number
-	leads   int
-	menu    bool // the leader menu is shown
-	ticking bool
-	blurred bool
-	frozen  string // the frame that stands still
-	mouse   bool
-	confirm bool // Ctrl+S once more breaks in
-	leaving bool // Ctrl+C once more quits
-	edits   int
-	cost    *costMsg
-	percent int // last shown in the window's tab
-	end     error
+	over     overlay.List
+	what     purpose
+	panels   int    // of panelsAuto to panelsOff
+	note     string // one line below the text, until the next key
+	away     string // text of the card that was put away
+	wanted   session.ID
+	fresh    bool // the next question begins a thread
+	lead     int  // > 0: Ctrl+X was pressed; its number
+	leads    int
+	menu     bool // the leader menu is shown
+	ticking  bool // the clock wakes the screen
+	watching bool // a change does
+	blurred  bool
+	frozen   string // the frame that stands still
+	mouse    bool
+	confirm  bool // Ctrl+S once more breaks in
+	leaving  bool // Ctrl+C once more quits
+	edits    int
+	cost     *costMsg
+	percent  int // last shown in the window's tab
+	end      error
 }
 
 // The panels: as the size allows, the whole screen, or none.
@@ -132,12 +133,12 @@ func newModel(ctx context.Context, o Options, w *frame.Writer) *model {
 
 // Init reads the threads and begins to watch.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.readThreads(false), m.watch(), m.take())
+	return tea.Batch(m.readThreads(false), m.take())
 }
 
 // watch waits for the backend's next change while nothing runs.
-func (m *model) watch() tea.Cmd {
-	changed := m.o.Backend.Changed()
+func (m *model) watch(changed <-chan struct{}) tea.Cmd {
+	m.watching = true
 	return m.wait(func() tea.Msg {
 		select {
 		case <-changed:
@@ -158,8 +159,11 @@ func (m *model) tick() tea.Cmd {
 	return m.wait(tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} }))
 }
 
-// take reads a Sample and does what follows from it.
+// take reads a Sample and does what follows from it. While the model works the
+// clock asks for the next one: hundreds of changes a second cost ten frames. At
+// rest a change does, asked for before the Sample is read so that none is missed.
 func (m *model) take() tea.Cmd {
+	changed := m.o.Backend.Changed()
 	busy, answers, began := m.s.State.Busy(), m.s.Answers, m.s.Began
 	m.o.Backend.Snapshot(&m.s)
 	var cmds []tea.Cmd
@@ -174,8 +178,11 @@ func (m *model) take() tea.Cmd {
 		m.announce()
 	}
 	m.progress()
-	if (m.s.State.Busy() || m.s.State == pane.Loading) && !m.ticking {
+	switch working := m.s.State.Busy() || m.s.State == pane.Loading; {
+	case working && !m.ticking:
 		cmds = append(cmds, m.tick())
+	case !working && !m.watching:
+		cmds = append(cmds, m.watch(changed))
 	}
 	return tea.Batch(cmds...)
 }
@@ -249,11 +256,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.ticking = false
 		return m.take()
 	case changedMsg:
-		cmd := m.watch()
-		if m.ticking {
-			return cmd // the tick reads it
+		m.watching = false
+		if !m.ticking { // else the tick reads it
+			return m.take()
 		}
-		return tea.Batch(m.take(), cmd)
 	case detachMsg:
 		return m.detach()
 	case leadMsg:

@@ -198,7 +198,7 @@ func indented(lines []string) []string {
 
 // shownCard is the Sample's card unless the user has put it away.
 func (m *model) shownCard() *pane.Card {
-	if m.s.Card == nil || m.card >= m.s.Change && m.card != 0 {
+	if m.s.Card == nil || m.s.Card.Text == m.away {
 		return nil
 	}
 	return m.s.Card

@@ -35,7 +35,11 @@ func All() []Panel {
 
 // Draw draws a panel as exactly h lines of w cells.
 func (p Panel) Draw(t *theme.Theme, s *Sample, w, h int, focused bool) []string {
-	return Box(t, p.Name, p.Title(s), p.Lines(t, s, w-4, h-2), w, h, focused)
+	var lines []string
+	if w >= 6 && h >= 3 { // else there is no room within the frame
+		lines = p.Lines(t, s, w-4, h-2)
+	}
+	return Box(t, p.Name, p.Title(s), lines, w, h, focused)
 }
 
 // Box puts lines into a frame with a title, exactly h lines of w cells. A box

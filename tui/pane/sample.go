@@ -68,8 +68,8 @@ type Sample struct {
 	Queue         []QueueItem   // questions that wait, the next first
 	NextIn        time.Duration // until the next question begins by itself, 0 if it does not
 
-	// Card is what the user should know or decide; nil for nothing. A new Card has
-	// a greater Change than the one before.
+	// Card is what the user should know or decide; nil for nothing. One with another
+	// Text is another card: it shows even if the one before was put away.
 	Card *Card
 	// Notice is one line about the work, "" for none.
 	Notice string

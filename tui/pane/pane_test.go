@@ -1,0 +1,87 @@
+package pane
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"deltafin/tui/text"
+	"deltafin/tui/theme"
+)
+
+func looks(t *testing.T) []*theme.Theme {
+	t.Helper()
+	var out []*theme.Theme
+	for _, g := range []*theme.Glyphs{theme.ASCII(), theme.Block(), theme.Braille()} {
+		th, err := theme.New(theme.Light, theme.Colour16, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, th)
+	}
+	return out
+}
+
+// odd are samples that a backend may give: nothing, many drives, values that are none.
+func odd() []Sample {
+	many := Sample{State: Decoding, Layer: 99, Layers: 93}
+	for i := range 24 {
+		many.Drives = append(many.Drives, Drive{Name: fmt.Sprint("驱动", i), Now: math.NaN(), Ceiling: 1e9, History: []float64{math.NaN(), 1e12, -1}, Lost: i == 3})
+	}
+	wild := Sample{Layers: 1, Times: []time.Duration{0, -1, time.Hour}, Token: TokenTime{Took: 1, Read: math.Inf(1), Stall: make([]time.Duration, 500)},
+		Experts: Experts{Held: 5, Budget: 1, Share: [][]float64{{math.NaN()}, {}}}, Prefetch: Prefetch{Late: 1}, Queue: make([]QueueItem, 40)}
+	return []Sample{{}, many, wild}
+}
+
+func TestPanelsFit(t *testing.T) {
+	for _, th := range looks(t) {
+		for _, p := range All() {
+			for i, s := range odd() {
+				for w := 0; w <= 60; w += 3 {
+					for h := 0; h <= 20; h++ {
+						lines := p.Draw(th, &s, w, h, false)
+						if len(lines) != h {
+							t.Fatalf("%s, sample %d: %d lines in %dx%d", p.Name, i, len(lines), w, h)
+						}
+						for _, l := range lines {
+							if text.Width(l) != w {
+								t.Fatalf("%s, sample %d: %d cells in %dx%d: %q", p.Name, i, text.Width(l), w, h, l)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUnknownIsSaid: what is not known is told in words, never as a zero.
+func TestUnknownIsSaid(t *testing.T) {
+	th := looks(t)[0]
+	for _, p := range All() {
+		got := ansi.Strip(strings.Join(p.Draw(th, &Sample{}, 60, 6, false), "\n"))
+		if strings.ContainsAny(got, "0123456789") {
+			t.Errorf("%s shows a figure it cannot know:\n%s", p.Name, got)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for got, want := range map[string]string{
+		Count(41203): "41 203", GB(27.3e9): "27.3", Speed(0.97): "0.97", Speed(42.3): "42", Speed(0): "--", Speed(math.NaN()): "--",
+		Span(0): "0s", Span(41 * time.Second): "41s", Span(20*time.Minute + 41*time.Second): "20m41s", Span(26*time.Hour + 5*time.Minute): "26h05m",
+		Percent(0.934): "93%", Percent(math.NaN()): "--",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	p := Prefetch{Hit: 64, InTime: 29, Late: 5, Missed: 2, Unused: 9}
+	if p.Uses() != 100 || p.HitRate() != 0.93 {
+		t.Errorf("%d uses, hit rate %v", p.Uses(), p.HitRate())
+	}
+}

@@ -1,0 +1,92 @@
+package tui
+
+import (
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"deltafin/tui/pane"
+	"deltafin/tui/theme"
+)
+
+// A still backend has one Sample and nothing else.
+type still struct {
+	Backend
+	s pane.Sample
+	c chan struct{}
+}
+
+func (b *still) Snapshot(dst *Sample)     { *dst = b.s }
+func (b *still) Changed() <-chan struct{} { return b.c }
+
+// TestClockOnlyWhileWorking: at rest no clock runs, and while the model works no
+// change wakes the screen between two ticks.
+func TestClockOnlyWhileWorking(t *testing.T) {
+	th, err := theme.New(theme.Mono, theme.NoColour, theme.ASCII())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &still{s: pane.Sample{State: pane.Idle}, c: make(chan struct{})}
+	m := newModel(t.Context(), Options{Backend: b, Theme: th}, nil)
+	waits := 0
+	m.wait = func(tea.Cmd) tea.Cmd { waits++; return nil }
+	step := func(msg tea.Msg, ticking, watching bool, want int) {
+		t.Helper()
+		waits = 0
+		if msg == nil {
+			m.take()
+		} else {
+			m.update(msg)
+		}
+		if m.ticking != ticking || m.watching != watching || waits != want {
+			t.Errorf("%T: ticking %v, watching %v, %d waits begun; want %v, %v, %d", msg, m.ticking, m.watching, waits, ticking, watching, want)
+		}
+	}
+	step(nil, false, true, 1)
+	step(nil, false, true, 0) // one watch is enough
+	b.s.State = pane.Decoding
+	step(changedMsg{}, true, false, 1)
+	step(tickMsg{}, true, false, 1)
+	b.s.State = pane.Idle
+	step(tickMsg{}, false, true, 1)
+	b.s.State = pane.Decoding
+	step(changedMsg{}, true, false, 1)
+}
+
+// TestKeysAreUnambiguous: in each state a key, a leader key and a name mean one
+// thing, and everything has a help text.
+func TestKeysAreUnambiguous(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		seen := map[string]string{}
+		for _, b := range bindings() {
+			if b.help == "" || b.do == nil || b.key == "" && b.lead == "" {
+				t.Errorf("%s: help, key or action is missing", b.name)
+			}
+			if !b.fits(busy) {
+				continue
+			}
+			for _, k := range []string{"key " + b.key, "lead " + b.lead, "name " + b.name} {
+				if k == "key " || k == "lead " {
+					continue
+				}
+				if other := seen[k]; other != "" {
+					t.Errorf("%s is both %s and %s (busy %v)", k, other, b.name, busy)
+				}
+				seen[k] = b.name
+			}
+		}
+	}
+}
+
+func TestAttachments(t *testing.T) {
+	got := attachments("see @a.md, mail me@x.org @ @dir/ @*.go @f#3-9 @g#9-3")
+	want := []Attachment{{Path: "a.md"}, {Path: "dir/"}, {Path: "*.go"}, {Path: "f", From: 3, To: 9}, {Path: "g#9-3"}}
+	if len(got) != len(want) {
+		t.Fatalf("found %v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("found %v, want %v", got[i], want[i])
+		}
+	}
+}
