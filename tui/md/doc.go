@@ -25,6 +25,9 @@
 //
 // Caveats: reference links resolve only within the block that defines them, for
 // a definition at the end would change rows above it. Footnotes are not known.
+// Where only the inside of a list tells whether a paragraph is open (an empty item
+// or a fence left by an unindented line) and around HTML that has no blank line
+// behind it, division may differ from CommonMark: a blank row or a number more.
 // A list is one block however long, laid out again for each piece that is drawn
 // while it grows.
 package md

@@ -240,6 +240,11 @@ func (d *Doc) body(s *segment, from, to int) string {
 		for n < s.indent && n < len(l) && l[n] == ' ' {
 			n++
 		}
+		if n < s.indent && n < len(l) && l[n] == '\t' {
+			// A tab reaches beyond the indent: what is left of it are spaces.
+			lines[i] = text.Spaces(4-s.indent) + l[n+1:]
+			continue
+		}
 		lines[i] = l[n:]
 	}
 	return strings.Join(lines, "\n")

@@ -8,7 +8,8 @@ type kind uint8
 
 const (
 	kindNone   kind = iota
-	kindText        // paragraphs, headings, tables, quotes, HTML of types 6 and 7
+	kindText        // paragraphs, headings, tables, HTML of types 6 and 7
+	kindQuote       // a quotation
 	kindList        // goes on past blank lines while lines are indented or are items
 	kindFence       // goes on until its closing fence
 	kindIndent      // indented code: goes on past blank lines while lines are indented
@@ -33,6 +34,7 @@ type scanner struct {
 	fenceLen    int
 	fenceIndent int
 	end         string // what ends an HTML segment
+	bare        bool   // the last line of a quotation was empty: none goes on lazily
 }
 
 // line takes the next line, without its break, and says whether it begins a new
@@ -75,12 +77,21 @@ func (s *scanner) joins(ind int, rest []byte, blank bool) bool {
 				s.content = ind + width
 				return true
 			}
-			if _, n := opensFence(rest); n > 0 || htmlEnd(rest) != "" {
+			if interruptsList(rest) {
 				return false
 			}
 		}
-		// A paragraph goes on lazily, a heading or a rule may follow at once.
+		// A paragraph goes on lazily.
 		return !blank
+	case kindQuote:
+		if blank {
+			return false
+		}
+		if ind < 4 && rest[0] == '>' {
+			s.bare = bareQuote(rest)
+			return true
+		}
+		return !s.bare && (ind >= 4 || !interruptsList(rest))
 	case kindIndent:
 		return ind >= 4
 	}
@@ -88,7 +99,7 @@ func (s *scanner) joins(ind int, rest []byte, blank bool) bool {
 		return false
 	}
 	if ind < 4 {
-		if _, n := opensFence(rest); n > 0 || htmlEnd(rest) != "" {
+		if _, n := opensFence(rest); n > 0 || htmlEnd(rest) != "" || isHeading(rest) || rest[0] == '>' {
 			return false
 		}
 		// A list needs its own rule about blank lines. Only one that may
@@ -99,6 +110,27 @@ func (s *scanner) joins(ind int, rest []byte, blank bool) bool {
 	}
 	return true
 }
+
+// interruptsList says whether a line, less indented than an item's text and no
+// item of the same list, ends the list even without a blank line before it. It
+// ends a quotation too, if it is not quoted itself.
+func interruptsList(rest []byte) bool {
+	if _, n := opensFence(rest); n > 0 || htmlEnd(rest) != "" || isBreak(rest) || rest[0] == '>' {
+		return true
+	}
+	if m, _ := listMarker(rest); m != 0 {
+		return true
+	}
+	return isHeading(rest)
+}
+
+// isHeading says whether a line is a heading with number signs.
+func isHeading(rest []byte) bool {
+	n := len(rest) - len(bytes.TrimLeft(rest, "#"))
+	return n > 0 && n < 7 && (n == len(rest) || rest[n] == ' ' || rest[n] == '\t')
+}
+
+func bareQuote(rest []byte) bool { return len(bytes.TrimLeft(rest, "> \t")) == 0 }
 
 // begin returns the state after the first line of a segment.
 func begin(ind int, rest []byte) scanner {
@@ -116,7 +148,11 @@ func begin(ind int, rest []byte) scanner {
 		s.closed = bytes.Contains(bytes.ToLower(rest[2:]), []byte(end))
 		return s
 	}
-	return scanner{kind: kindText}
+	if rest[0] == '>' {
+		return scanner{kind: kindQuote, bare: bareQuote(rest)}
+	}
+	// A heading and a rule are one line.
+	return scanner{kind: kindText, closed: isBreak(rest) || isHeading(rest)}
 }
 
 // indent returns the columns of white space before a line's text, and the text
