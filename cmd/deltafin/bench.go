@@ -22,7 +22,7 @@ names are stable, to be compared over time.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchDrives(s), newBenchKernels(s))
+	c.AddCommand(newBenchDrives(s), newBenchKernels(s), newBenchDecode(s), newBenchPrefill(s))
 	return c
 }
 
