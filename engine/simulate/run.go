@@ -153,6 +153,9 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	if o.Cache > 0 {
 		split.Cache = o.Cache
 	}
+	if least := int64(model.Experts.TopK) * int64(ssdio.SlotBytes(int(model.Experts.Bytes))); split.Cache < least {
+		return nil, fmt.Errorf("a cache of %d bytes does not hold the %d experts of one layer, %d bytes: %w", split.Cache, model.Experts.TopK, least, ErrMemory)
+	}
 	if o, err = o.ensure(model.Experts); err != nil {
 		return nil, err
 	}
