@@ -34,7 +34,8 @@ func newBenchDecode(s streams) *cobra.Command {
 		Long: `Reads a prompt of random tokens, generates, and says what a token cost: time, bytes
 read, how uses of experts fared, and how long the arithmetic had nothing to do but
 wait. Before it, the drives are read plainly to find their ceiling; of drives whose
-speed is emulated the ceiling is the sum of their limits.
+speed is emulated the ceiling is the sum of their limits. A folder with less than
+256 MiB of large files gets a test file of that size for a moment.
 
 Two bounds hold a token up: its bytes at the ceiling, and its arithmetic, which is the
 time not spent waiting. The efficiency of overlap is the larger of them over the time
@@ -145,7 +146,7 @@ func (f *benchModelFlags) ceiling(ctx context.Context) (float64, string, error) 
 	if modelDir(f.model.dir) == "" {
 		return 0, "", nil
 	}
-	o := ssdio.MeasureOptions{Sizes: []int{1 << 20, 4 << 20}, Depths: []int{8, 16, 32}}
+	o := ssdio.MeasureOptions{Sizes: []int{1 << 20, 4 << 20}, Depths: []int{8, 16, 32}, Bytes: 256 << 20}
 	profiles, err := ssdio.Measure(ctx, drives, &o, nil)
 	if err != nil {
 		return 0, "", ofDrive(err)
