@@ -96,10 +96,12 @@ func (w *lane) decode(ctx context.Context, seq *Sequence, req Request, res *Resu
 	start := time.Now()
 	last := start
 	s := sample.Sampler{Params: req.Sampling}
-	if l.Layer != nil {
-		w.observe(func(layer int) { l.Layer(layer+1, c.Layers) })
-		defer w.observe(nil)
-	}
+	w.observe(answerPhase, func(layer int) {
+		if l.Layer != nil {
+			l.Layer(layer+1, c.Layers)
+		}
+	})
+	defer w.unobserve()
 	for n := 0; ; n++ {
 		if n == req.MaxTokens {
 			res.Finish = Length

@@ -12,6 +12,9 @@ import (
 type lane struct {
 	e      *Engine
 	runner *k3.Runner
+	call   int // number of the call, for a recording
+	step   int // first token of the pass that is recorded
+	rows   int // of that pass
 }
 
 // lanes is how many calls share a model that is read from drives. More than two
@@ -61,13 +64,40 @@ func (l *lane) release() {
 	l.e.lanes <- l
 }
 
-// observe has a function called after every layer, until the next observe.
-func (l *lane) observe(layer func(layer int)) {
-	l.runner.Observe = nil
-	if layer != nil {
-		l.runner.Observe = &k3.Observer{Layer: layer}
+// begin starts a new call.
+func (l *lane) begin() {
+	if r := l.e.opts.Routes; r != nil {
+		l.call, l.step, l.rows = r.Turn(), 0, 0
 	}
 }
+
+// Phases of a recording.
+const (
+	promptPhase = iota
+	answerPhase
+)
+
+// observe has a function called after every layer, and the routes of a phase
+// recorded if that was asked for, until unobserve.
+func (l *lane) observe(phase int, layer func(layer int)) {
+	o := &k3.Observer{Layer: layer}
+	if r := l.e.opts.Routes; r != nil {
+		first := -1
+		o.Routes = func(at, rows int, _ []float32, experts []int32, _ []float32) {
+			if first < 0 {
+				first = at
+			}
+			if at == first {
+				l.step, l.rows = l.step+l.rows, rows
+			}
+			r.Add(l.call, phase, l.step, at, rows, experts)
+		}
+	}
+	l.runner.Observe = o
+}
+
+// unobserve ends observe.
+func (l *lane) unobserve() { l.runner.Observe = nil }
 
 // A baton is held by the lane that computes. Those who wait get it in the order in
 // which they came, so that a lane that never has to wait for drives does not starve

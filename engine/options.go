@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"deltafin/engine/expert"
 	"deltafin/engine/kernel"
 	"deltafin/engine/memory"
 	"deltafin/engine/trunk"
@@ -36,6 +37,8 @@ type Options struct {
 	TrunkMemory int64
 	// Loading is called while the trunk is read, on the goroutine of Open. It may be nil.
 	Loading func(trunk.Progress)
+	// Routes, if not nil, records which experts the router chooses.
+	Routes *expert.Recorder
 	// NoLookahead reads no expert before the router has asked for it. It never
 	// changes a result.
 	NoLookahead bool

@@ -68,11 +68,12 @@ func (l *lane) prefill(ctx context.Context, prompts []Prompt, res *Result, to Li
 	w.p.Done, res.Reused = w.p.Reused, w.p.Reused
 	w.begin()
 	w.report()
-	l.observe(func(layer int) {
+	l.begin()
+	l.observe(promptPhase, func(layer int) {
 		w.p.Layer = layer + 1
 		w.report()
 	})
-	defer l.observe(nil)
+	defer l.unobserve()
 	for len(w.left) > 0 {
 		if err := w.pass(ctx); err != nil {
 			return fmt.Errorf("reading the prompt at token %d: %w", w.p.Done, err)

@@ -185,13 +185,13 @@ func TestTrunkPassIsCancelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.observe(func(i int) {
+		l.observe(answerPhase, func(i int) {
 			if i == layer {
 				cancel(stop)
 			}
 		})
 		_, err = l.runner.Forward(ctx, e.model.NewState(), d.ids[:4], 0)
-		l.observe(nil)
+		l.unobserve()
 		l.release()
 		cancel(nil)
 		if layer < cat.Head()-1 && !errors.Is(err, stop) {
