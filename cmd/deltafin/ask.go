@@ -70,6 +70,7 @@ paused (exit code 3) rather than interrupted (130).`,
 		},
 	}
 	f.model.add(c)
+	f.model.routes.add(c)
 	f.keep.add(c)
 	f.addThread(c)
 	fl := c.Flags()
@@ -170,6 +171,7 @@ func (f *askFlags) run(ctx context.Context, c *cobra.Command, s streams, questio
 	if err != nil {
 		return err
 	}
+	defer f.model.routes.close(s)
 	if kept, err := f.kept(c); err != nil {
 		return err
 	} else if kept {

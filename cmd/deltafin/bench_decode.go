@@ -23,6 +23,7 @@ type benchModelFlags struct {
 	repeat int
 	seed   uint64
 	json   bool
+	pairs  bool // decode: against no cache
 }
 
 // newBenchDecode measures generating tokens with experts read from drives.
@@ -52,11 +53,13 @@ that it took: 100 % when the smaller one hides completely behind it.`,
 	}
 	f.add(c, 16)
 	c.Flags().IntVar(&f.tokens, "tokens", 32, "tokens to measure, in each repetition")
+	c.Flags().BoolVar(&f.pairs, "against-no-cache", false, "measure each repetition without a cache too: with no more memory than one layer of one token needs")
 	return c
 }
 
 func (f *benchModelFlags) add(c *cobra.Command, prompt int) {
 	f.model.add(c)
+	f.model.routes.add(c)
 	fl := c.Flags()
 	fl.IntVar(&f.prompt, "prompt", prompt, "random tokens of the prompt")
 	fl.IntVar(&f.repeat, "repeat", 1, "how often to measure; the cache stays as it is between")
@@ -80,6 +83,7 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 	if err != nil {
 		return err
 	}
+	defer f.model.routes.close(s)
 	defer e.Close()
 	info := e.Info()
 	if !info.Streams {
@@ -90,8 +94,14 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 		"prefill_rows": info.PrefillRows, "slots": info.Slots, "drives": f.model.drives,
 		"prompt": f.prompt, "tokens": f.tokens, "repeat": f.repeat, "seed": f.seed,
 	})
+	measure := func(i int) (*benchMeasure, error) {
+		if f.pairs {
+			return f.pair(ctx, e, uint64(i))
+		}
+		return f.measure(ctx, e, uint64(i))
+	}
 	for i := range f.repeat {
-		m, err := f.measure(ctx, e, uint64(i))
+		m, err := measure(i)
 		if err != nil {
 			if ctx.Err() != nil {
 				fmt.Fprintln(s.err, "interrupted")
@@ -170,6 +180,33 @@ type benchMeasure struct {
 	ceiling float64          // bytes per second, 0: unknown
 	how     string           // it is known
 	suffix  string           // of names of rows
+	without time.Duration    // what it took without a cache, 0: not measured
+}
+
+// pair measures the same tokens without and with the cache, which is filled before:
+// what is compared is how fast the two are, not how fast one fills.
+func (f *benchModelFlags) pair(ctx context.Context, e *engine.Engine, run uint64) (*benchMeasure, error) {
+	var st engine.Streaming
+	e.Streaming(&st)
+	full := st.Experts.Bytes
+	if err := e.ResizeCache(e.LeastCache()); err != nil {
+		return nil, err
+	}
+	without, err := f.measure(ctx, e, run)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.ResizeCache(full); err != nil {
+		return nil, err
+	}
+	if _, err := f.measure(ctx, e, run); err != nil {
+		return nil, err
+	}
+	m, err := f.measure(ctx, e, run)
+	if err == nil {
+		m.without = without.took
+	}
+	return m, err
 }
 
 // measure reads a prompt and generates, and returns the part that is asked for. The
@@ -216,7 +253,11 @@ func (m *benchMeasure) report(r *benchReport, decode bool) {
 	}
 	read := float64(m.io.Drives.Total.Read)
 	if decode {
-		add("speed", n/m.took.Seconds(), "tokens/s", 0, 0, "")
+		limit, ratio, note := 0.0, 0.0, ""
+		if m.without > 0 {
+			limit, ratio, note = n/m.without.Seconds(), m.without.Seconds()/m.took.Seconds(), "limit: without a cache, the same tokens"
+		}
+		add("speed", n/m.took.Seconds(), "tokens/s", limit, ratio, note)
 		add("time of a token", 1e3*m.took.Seconds()/n, "ms", 0, 0, "")
 	} else {
 		add("time to first token", m.took.Seconds(), "s", 0, 0, "")

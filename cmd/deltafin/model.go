@@ -22,6 +22,7 @@ type modelFlags struct {
 	cache   string   // size; "": experts are mapped
 	drives  []string // specifications
 	memory  memoryFlags
+	routes  routesFlag // ask and bench alone
 }
 
 func (f *modelFlags) add(c *cobra.Command) {
@@ -50,6 +51,9 @@ func modelDir(flag string) string {
 func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*engine.Engine, error) {
 	o, err := f.options(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.routes.open(&o); err != nil {
 		return nil, err
 	}
 	o.Notify = notify(s)

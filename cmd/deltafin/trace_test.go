@@ -58,3 +58,25 @@ func TestTraceReplayPrintsHitRates(t *testing.T) {
 		}
 	}
 }
+
+// TestAskRecordsRoutes: a recording can be replayed, is not written over, and a place
+// where none can be is refused before anything is computed.
+func TestAskRecordsRoutes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "routes.csv")
+	code, _, errs := program(t, "", "ask", "--greedy", "-n", "6", "--trace-routes", file, "What is Deltafin?")
+	if code != exitDone || !strings.Contains(errs, "routes recorded in "+file) {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	code, out, errs := program(t, "", "trace", "replay", file)
+	if code != exitDone || !strings.Contains(out, "28 experts of 8 layers a token") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, errs = program(t, "", "ask", "--greedy", "--trace-routes", file, "What is Deltafin?")
+	if code != exitUsage || out != "" || !strings.Contains(errs, "the file exists") {
+		t.Errorf("a second recording: exit %d: %s%s", code, out, errs)
+	}
+	code, out, errs = program(t, "", "ask", "--trace-routes", filepath.Join(file, "x"), "What?")
+	if code != exitUsage || out != "" || !strings.Contains(errs, "--trace-routes") {
+		t.Errorf("no such folder: exit %d: %s%s", code, out, errs)
+	}
+}
