@@ -35,7 +35,7 @@ func PassBytes(c *checkpoint.Config, p Pass) int64 {
 		width, heads := int64(c.KVLoRA+c.QKRope), int64(c.Heads)
 		total += n*int64(c.QLoRA) + n*width + n*heads*int64(c.QKNope+c.QKRope) + 2*n*int64(c.MLAInner()) +
 			n*heads*width + n*heads*int64(c.KVLoRA) +
-			workers*int64(headsPerItem(c.Heads, p.Workers))*int64(p.Positions)
+			workers*int64(headsPerItem(c.Heads, p.Workers))*int64(scoreRoom(p.Positions))
 	}
 
 	if c.MoELayers() > 0 { // moeBuffers

@@ -130,6 +130,11 @@ func (t *absorbTask) Run(worker, lo, hi int) {
 	}
 }
 
+// scoreStep is by how many positions the room for scores grows.
+const scoreStep = 512
+
+func scoreRoom(positions int) int { return (positions + scoreStep - 1) / scoreStep * scoreStep }
+
 // attendTask scores the cached latents, takes the softmax and sums the latents by
 // it. Items are (row, block of heads); a row sees the positions of its part up to
 // its own.
@@ -145,8 +150,9 @@ func (t *attendTask) Run(worker, lo, hi int) {
 		part := b.r.part[i]
 		st := b.r.parts[part].State
 		seen := st.pos + i - b.r.from[part] + 1
-		b.score[worker] = sized(b.score[worker], heads*seen)
-		score := b.score[worker]
+		// Room for some positions more, or every token would ask for new memory.
+		b.score[worker] = sized(b.score[worker], heads*scoreRoom(seen))
+		score := b.score[worker][:heads*seen]
 		past := kernel.F32View(st.layers[b.layer].latent, seen, width, width)
 		pool.Table.MatMul(pool.Scratch(worker), score, seen, &past, 0, seen, b.qlat[(i*c.Heads+h)*width:], width, heads)
 		for j := range heads {
