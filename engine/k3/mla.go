@@ -131,7 +131,7 @@ func (t *absorbTask) Run(worker, lo, hi int) {
 }
 
 // scoreStep is by how many positions the room for scores grows.
-const scoreStep = 512
+const scoreStep = 64
 
 func scoreRoom(positions int) int { return (positions + scoreStep - 1) / scoreStep * scoreStep }
 
