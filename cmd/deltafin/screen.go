@@ -23,6 +23,8 @@ import (
 type screenFlags struct {
 	desk     deskFlags
 	onHangup string
+	plain    bool
+	theme    string
 }
 
 // What a closed terminal does to the work.
@@ -34,6 +36,8 @@ const (
 
 func (f *screenFlags) add(c *cobra.Command) {
 	f.desk.add(c)
+	c.Flags().BoolVar(&f.plain, "plain", false, "a conversation that only adds lines, for screen readers and simple terminals")
+	c.Flags().StringVar(&f.theme, "theme", "", "dark, light or mono (default: what the terminal says)")
 	c.Flags().StringVar(&f.onHangup, "on-hangup", hangupContinue, "when the terminal is closed: continue, pause or stop")
 }
 
@@ -52,13 +56,21 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 	defer signal.Stop(hup)
 	defer signal.Stop(term)
 	asked := make(chan control.Request, 4)
-	k, err := f.desk.openDesk(ctx, c, s, func(r control.Request) {
+	ask := func(r control.Request) {
 		select {
 		case asked <- r:
 		default: // four are waiting already
 		}
-	})
+	}
 	var held *control.HeldError
+	if look, ok := f.look(s); ok {
+		err := f.full(ctx, c, s, look, ask, fullSignals{hup: hup, term: term, asked: asked})
+		if errors.As(err, &held) {
+			return secondInstance(ctx, s, held)
+		}
+		return err
+	}
+	k, err := f.desk.openDesk(ctx, c, s, ask)
 	if errors.As(err, &held) {
 		return secondInstance(ctx, s, held)
 	}
@@ -298,7 +310,7 @@ func (l *lineScreen) leave(grace time.Duration) error {
 	return errors.Join(l.k.close(grace), l.last())
 }
 
-// last is the last line, and the error that says that an answer waits.
+// last is the last line: how to come back to an answer that waits.
 func (l *lineScreen) last() error {
 	st := l.k.d.State()
 	l.show(st)

@@ -19,6 +19,7 @@ import (
 	"deltafin/session/control"
 	"deltafin/session/paths"
 	jobs "deltafin/session/run/work"
+	"deltafin/ssdio/emulate"
 )
 
 // deskFlags are the flags of every command that keeps a model at work for a
@@ -44,6 +45,9 @@ type desk struct {
 	done   chan struct{}      // the driver has ended
 	failed error              // with this; read after done
 
+	experts  int                    // of the model, in all layers
+	limits   []float64              // of emulated drives, bytes a second
+	scratch  string                 // folder to remove at the end, "" for none
 	terminal atomic.Pointer[string] // that drives; "" when detached
 	asked    func(control.Request)  // hears of take-over and stop; must return at once
 
@@ -92,13 +96,24 @@ func (f *deskFlags) openDesk(ctx context.Context, c *cobra.Command, s streams, a
 	if err != nil {
 		return nil, err
 	}
-	k := &desk{own: own, asked: asked, done: make(chan struct{})}
-	tty := terminalName(s.in)
-	k.terminal.Store(&tty)
+	return f.openOwned(ctx, c, s, own, asked)
+}
+
+// openOwned is openDesk for who has the ownership already. An error gives it back.
+func (f *deskFlags) openOwned(ctx context.Context, c *cobra.Command, s streams, own *control.Ownership, asked func(control.Request)) (*desk, error) {
+	k := newDesk(s)
+	k.own, k.asked = own, asked
 	if err := k.open(ctx, f, c, s); err != nil {
 		return nil, errors.Join(err, k.release())
 	}
 	return k, nil
+}
+
+func newDesk(s streams) *desk {
+	k := &desk{done: make(chan struct{})}
+	tty := terminalName(s.in)
+	k.terminal.Store(&tty)
+	return k
 }
 
 func (k *desk) open(ctx context.Context, f *deskFlags, c *cobra.Command, s streams) (err error) {
@@ -113,19 +128,31 @@ func (k *desk) open(ctx context.Context, f *deskFlags, c *cobra.Command, s strea
 		return err
 	}
 	k.d = jobs.New(k.store, r, jobs.Options{OtherModel: f.keep.otherModel, MaxTokens: defaultMaxTokens})
+	for _, text := range f.model.drives {
+		if spec, err := emulate.ParseSpec(text); err == nil { // the engine has opened it, so it can be read
+			k.limits = append(k.limits, float64(spec.Limit))
+		}
+	}
 	if err := k.d.Offer(ctx); err != nil {
 		return err
 	}
 	if _, err := k.own.Serve(k); err != nil {
 		return err
 	}
+	k.begin(ctx)
+	return nil
+}
+
+// begin lets the driver work.
+func (k *desk) begin(ctx context.Context) {
+	cfg := k.e.Info().Config
+	k.experts = cfg.Experts * cfg.MoELayers()
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k.cancel = cancel
 	go func() { // ends with k.d.Stop or cancel; close waits for it
 		defer close(k.done)
 		k.failed = k.d.Run(run)
 	}()
-	return nil
 }
 
 // close pauses the answer under way, waits until it is saved, and gives everything
@@ -152,7 +179,13 @@ func (k *desk) release() error {
 	if k.store != nil {
 		errs = append(errs, k.store.Close())
 	}
-	return errors.Join(append(errs, k.own.Close())...)
+	if k.scratch != "" {
+		errs = append(errs, os.RemoveAll(k.scratch))
+	}
+	if k.own != nil {
+		errs = append(errs, k.own.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // settled waits until nothing is left to do by itself: no answer under way and no

@@ -17,3 +17,13 @@ func (e *Engine) LeastCache() int64 {
 	}
 	return e.stream.store.Least()
 }
+
+// ExpertShares is which share of each layer's experts is in memory, in parts of
+// consecutive experts: [layers with experts][parts], 0 to 1; nil if experts are
+// mapped. It reuses dst.
+func (e *Engine) ExpertShares(dst [][]float64, parts int) [][]float64 {
+	if e.stream == nil {
+		return nil
+	}
+	return e.stream.store.Shares(dst, parts)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"deltafin/engine"
+	jobs "deltafin/session/run/work"
+	"deltafin/tui"
+	"deltafin/tui/pane"
+)
+
+// A backend is a desk as the screen sees it: it implements tui.Backend. It opens the
+// desk itself, while the screen is there already.
+type backend struct {
+	// open opens the desk with a model's folder, "" for what the flags say.
+	open func(ctx context.Context, folder string) (*desk, error)
+
+	newest  atomic.Pointer[tui.Sample]
+	opening sync.WaitGroup
+	stop    chan struct{} // closed by close: watch ends
+	watched sync.WaitGroup
+	poke    chan struct{} // something changed that the driver does not know of
+
+	mu      sync.Mutex // guards below
+	k       *desk      // nil: no model yet
+	change  chan struct{}
+	busy    bool // a model is being opened
+	notice  string
+	failure *pane.Card // why no model could be opened
+}
+
+func newBackend(open func(ctx context.Context, folder string) (*desk, error)) *backend {
+	b := &backend{open: open, stop: make(chan struct{}), poke: make(chan struct{}, 1), change: make(chan struct{})}
+	b.newest.Store(&tui.Sample{State: pane.Setup})
+	return b
+}
+
+// start opens the model in the background and begins to publish.
+func (b *backend) start(ctx context.Context, folder string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy || b.k != nil {
+		return
+	}
+	b.busy, b.failure = true, nil
+	b.publishLocked(&tui.Sample{State: pane.Loading, Loading: pane.Progress{Step: "opening the model"}})
+	b.opening.Add(1)
+	go func() { // close waits for it
+		defer b.opening.Done()
+		k, err := b.open(ctx, folder)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.busy = false
+		if err != nil {
+			b.failure = &pane.Card{Title: "The model could not be opened", Text: oneLine(err.Error()) + ". Nothing was changed. Name another folder, or press Enter for the demonstration model."}
+			b.publishLocked(&tui.Sample{State: pane.Setup, Card: b.failure})
+			return
+		}
+		b.k = k
+		b.watched.Add(1)
+		go b.watch(k)
+	}()
+}
+
+// desk is what was opened, or the error that there is nothing yet.
+func (b *backend) desk() (*desk, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.k == nil {
+		return nil, errors.New("no model is open yet: give its folder, or press Enter for the demonstration model")
+	}
+	return b.k, nil
+}
+
+// tell shows what the engine has to say.
+func (b *backend) tell(n engine.Notice) {
+	b.mu.Lock()
+	b.notice = n.Text
+	b.mu.Unlock()
+	b.nudge()
+}
+
+// say shows a line.
+func (b *backend) say(text string) { b.tell(engine.Notice{Text: text}) }
+
+// nudge has a new sample made soon.
+func (b *backend) nudge() {
+	select {
+	case b.poke <- struct{}{}:
+	default:
+	}
+}
+
+// How often samples are made: no more often than a screen shows them, and while the
+// model works often enough for rates to move.
+const (
+	sampleLeast = 60 * time.Millisecond
+	sampleMost  = 250 * time.Millisecond
+)
+
+// watch makes samples until close.
+func (b *backend) watch(k *desk) {
+	defer b.watched.Done()
+	m := newSampler(k)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		changed := k.d.Changed()
+		b.mu.Lock()
+		notice := b.notice
+		b.mu.Unlock()
+		s := m.sample(notice)
+		b.publish(s)
+		wait := (<-chan time.Time)(nil)
+		if s.State.Busy() || s.NextIn > 0 {
+			rest.Reset(sampleMost)
+			wait = rest.C
+		}
+		select {
+		case <-b.stop:
+			return
+		case <-changed:
+		case <-b.poke:
+		case <-wait:
+		}
+		pause := time.NewTimer(sampleLeast)
+		select {
+		case <-b.stop:
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+func (b *backend) publish(s *tui.Sample) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.publishLocked(s)
+}
+
+func (b *backend) publishLocked(s *tui.Sample) {
+	s.Change = b.newest.Load().Change + 1
+	b.newest.Store(s)
+	close(b.change)
+	b.change = make(chan struct{})
+}
+
+// Snapshot implements tui.Backend.
+func (b *backend) Snapshot(dst *tui.Sample) { *dst = *b.newest.Load() }
+
+// Changed implements tui.Backend.
+func (b *backend) Changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.change
+}
+
+// Open implements tui.Backend.
+func (b *backend) Open(ctx context.Context, folder string) error {
+	if folder == tui.DemoModel {
+		folder = ""
+	}
+	b.start(context.WithoutCancel(ctx), folder)
+	return nil
+}
+
+// close ends the watching and gives the desk back, nil if none was opened.
+func (b *backend) close() *desk {
+	b.opening.Wait()
+	close(b.stop)
+	b.watched.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.k
+}
+
+// failureCard says what stopped an answer, what is safe and what to do.
+func failureCard(st *jobs.State) *pane.Card {
+	if st.Err == nil {
+		return nil
+	}
+	return &pane.Card{
+		Title: "The answer stopped",
+		Text:  oneLine(st.Err.Error()) + ". What was shown is saved. Press r to go on from there, or q to leave; the answer can go on later.",
+		Choices: []pane.Choice{
+			{Key: "r", Label: "try again", Do: "retry"},
+			{Key: "q", Label: "keep it for later", Do: "later"},
+		},
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"deltafin/session"
+	"deltafin/session/export"
+	answers "deltafin/session/run"
+	jobs "deltafin/session/run/work"
+	"deltafin/tui"
+)
+
+// question is what the driver is asked: the text, and that of the files below it.
+func (b *backend) question(k *desk, q tui.Question) (jobs.Question, error) {
+	text, sources, err := k.withFiles(q.Text, q.Files)
+	return jobs.Question{Thread: q.Thread, Branch: q.Branch, Text: text, Folder: workingFolder(), Sources: sources}, err
+}
+
+// Ask implements tui.Backend.
+func (b *backend) Ask(ctx context.Context, q tui.Question) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	ask, err := b.question(k, q)
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	_, err = k.d.Ask(ctx, ask)
+	return err
+}
+
+// BreakIn implements tui.Backend.
+func (b *backend) BreakIn(ctx context.Context, q tui.Question) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	ask, err := b.question(k, q)
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	return k.d.BreakIn(ctx, ask)
+}
+
+// Pause implements tui.Backend.
+func (b *backend) Pause(context.Context) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	return k.d.Pause()
+}
+
+// Resume implements tui.Backend.
+func (b *backend) Resume(ctx context.Context) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	return k.d.Resume(ctx)
+}
+
+// Choose implements tui.Backend. "later" needs nothing: what was shown is kept.
+func (b *backend) Choose(ctx context.Context, do string) error {
+	if do == "retry" {
+		return b.Resume(ctx)
+	}
+	return nil
+}
+
+// Move implements tui.Backend.
+func (b *backend) Move(ctx context.Context, item session.ID, places int) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	items, err := k.store.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	for i := range items {
+		if items[i].ID == item {
+			return k.store.MoveQueued(ctx, item, min(max(i+places, 0), len(items)-1))
+		}
+	}
+	return errors.New("the question is no longer in the queue: it has begun, or was removed elsewhere")
+}
+
+// Remove implements tui.Backend.
+func (b *backend) Remove(ctx context.Context, item session.ID) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	return k.store.RemoveQueued(ctx, item)
+}
+
+// Rename implements tui.Backend.
+func (b *backend) Rename(ctx context.Context, thread session.ID, title string) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	return k.store.Rename(ctx, thread, title)
+}
+
+// Fork implements tui.Backend.
+func (b *backend) Fork(ctx context.Context, thread, turn session.ID) (string, error) {
+	k, err := b.desk()
+	if err != nil {
+		return "", err
+	}
+	defer b.nudge()
+	name, err := k.store.Fork(ctx, thread, turn, -1, "")
+	if err != nil {
+		return "", err
+	}
+	return name, k.store.SetBranch(ctx, thread, name)
+}
+
+// Regenerate implements tui.Backend.
+func (b *backend) Regenerate(_ context.Context, thread, turn session.ID) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	return k.d.Regenerate(thread, turn, func(h *answers.How) { h.Seed = rand.Uint64() })
+}
+
+// Undo implements tui.Backend.
+func (b *backend) Undo(ctx context.Context, thread session.ID, branch string) error {
+	return b.step(ctx, thread, branch, (*session.Writer).Undo)
+}
+
+// Redo implements tui.Backend.
+func (b *backend) Redo(ctx context.Context, thread session.ID, branch string) error {
+	return b.step(ctx, thread, branch, (*session.Writer).Redo)
+}
+
+func (b *backend) step(ctx context.Context, thread session.ID, branch string, do func(*session.Writer, context.Context, string) (session.ID, error)) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	w, err := k.store.Lock(ctx, thread)
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	_, err = do(w, ctx, branch)
+	return errors.Join(err, w.Close())
+}
+
+// Export implements tui.Backend. The file is written aside and renamed, so that one
+// that was there is either whole or replaced.
+func (b *backend) Export(ctx context.Context, thread session.ID, path string) (err error) {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	th, err := k.store.Load(ctx, thread, session.LoadOptions{Bodies: true})
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".deltafin-export-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the error says what happened
+		}
+	}()
+	out := bufio.NewWriter(f)
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".md":
+		err = export.Markdown(out, th, &export.Options{})
+	case ".html", ".htm":
+		err = export.HTML(out, th, &export.Options{})
+	case ".json":
+		err = export.JSON(out, th)
+	case ".txt":
+		printThread(out, th, false, false)
+	default:
+		err = fmt.Errorf("%q is no form to export to: let the name end in .md, .json, .html or .txt", ext)
+	}
+	if err = errors.Join(err, out.Flush(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"deltafin/engine"
+	"deltafin/engine/expert"
+	"deltafin/engine/memory"
+	"deltafin/session"
+	jobs "deltafin/session/run/work"
+	"deltafin/tui"
+	"deltafin/tui/pane"
+)
+
+// A sampler turns what the driver and the engine say into Samples. It remembers what
+// differences need, and belongs to one goroutine.
+type sampler struct {
+	k     *desk
+	began time.Time // of the answer that base belongs to
+	base  engine.Streaming
+	now   engine.Streaming
+	token engine.Streaming // at the newest token
+	seen  int              // tokens of the answer at that time
+	cost  pane.TokenTime
+	slow  time.Time // when the slow parts were looked at
+	rates time.Time // when the drives' rates were noted
+
+	history [][]float64 // per drive
+	shares  [][]float64
+	memory  pane.Memory
+	queue   []pane.QueueItem
+}
+
+// What is looked at once a second, and the parts of a layer in the map of experts.
+const (
+	slowEvery  = time.Second
+	mapParts   = 16
+	historyMax = 600
+)
+
+func newSampler(k *desk) *sampler { return &sampler{k: k} }
+
+// sample is the state now.
+func (m *sampler) sample(notice string) *tui.Sample {
+	st := m.k.d.State()
+	info := m.k.e.Info()
+	s := &tui.Sample{
+		State: pane.State(st.Phase), Pausing: st.Pausing, Model: info.Name, Context: info.Config.MaxContext,
+		Used: st.Prefill.Tokens + len(st.Answer), Thread: st.Thread, Turn: st.Turn, Branch: st.Branch, Question: st.Question,
+		Tokens: st.Answer, Times: st.Times, Rate: st.Rate(30), Began: st.Began, Answers: st.Answers,
+		Card: failureCard(st), Notice: st.Notice.Text,
+	}
+	switch {
+	case s.Notice != "":
+	case st.Recovered && st.Phase == jobs.Paused:
+		s.Notice = "The last run ended in the middle of this answer. Enter goes on from there; nothing that was shown is lost."
+	case notice != "":
+		s.Notice = notice
+	case st.Answers == 0 && st.Thread == 0:
+		s.Notice = info.Notice
+	}
+	if !s.State.Busy() {
+		s.Ended = st.Ended
+	}
+	if !st.Next.IsZero() {
+		s.NextIn = max(time.Until(st.Next), time.Millisecond)
+	}
+	s.Layer, s.Layers = m.k.d.Layer()
+	s.Reading = reading(st, info.PrefillRows)
+	m.machine(s, st)
+	m.slowly(s, st)
+	return s
+}
+
+// reading is how far the prompt is.
+func reading(st *jobs.State, rows int) pane.Reading {
+	p := st.Prefill
+	work := p.Tokens - p.Reused
+	if work <= 0 || rows <= 0 {
+		return pane.Reading{Tokens: p.Tokens, Reused: p.Reused}
+	}
+	r := pane.Reading{
+		Tokens: p.Tokens, Reused: p.Reused, Share: p.Fraction(), Left: p.Left,
+		Pass: min((p.Done-p.Reused)/rows+1, (work+rows-1)/rows), Passes: (work + rows - 1) / rows,
+		LeftLow: p.Left * 8 / 10, LeftHigh: p.Left * 13 / 10,
+	}
+	if p.Elapsed > 0 {
+		r.Rate = p.Fraction() * float64(work) / p.Elapsed.Seconds()
+	}
+	return r
+}
+
+// machine fills in drives, experts and where the time went.
+func (m *sampler) machine(s *tui.Sample, st *jobs.State) {
+	if !m.k.e.Streaming(&m.now) {
+		return
+	}
+	if !st.Began.Equal(m.began) {
+		m.began, m.seen = st.Began, 0
+		copyStreaming(&m.base, &m.now)
+		copyStreaming(&m.token, &m.now)
+	}
+	m.tokens(st)
+	s.Token = m.cost
+	used := m.now
+	used.Experts.Layers = append([]expert.Counts(nil), m.now.Experts.Layers...)
+	used.Experts.Sub(&m.base.Experts)
+	c := used.Experts.Total
+	s.Prefetch = pane.Prefetch{Hit: c.Hit, InTime: c.InTime, Late: c.Late, Missed: c.Missed, Unused: c.Unused}
+	if n := len(st.Times); n > 0 {
+		s.Prefetch.Stall = c.Stall / time.Duration(n)
+		for l := range used.Experts.Layers {
+			if d := used.Experts.Layers[l].Stall / time.Duration(n); d > s.Prefetch.WorstStall {
+				s.Prefetch.WorstLayer, s.Prefetch.WorstStall = l, d
+			}
+		}
+	}
+	x := m.now.Experts
+	s.Experts = pane.Experts{Budget: x.Bytes, Count: x.Cached, All: m.k.experts, Share: m.shares}
+	if x.Slots > 0 {
+		s.Experts.Held = x.Bytes / int64(x.Slots) * int64(x.Cached)
+	}
+	m.drives(s)
+}
+
+// tokens notes where the time of the newest tokens went.
+func (m *sampler) tokens(st *jobs.State) {
+	n := len(st.Times)
+	if n < m.seen {
+		m.seen = 0
+	}
+	if n == m.seen {
+		return
+	}
+	fresh := time.Duration(n - m.seen)
+	took := time.Duration(0)
+	for _, d := range st.Times[m.seen:] {
+		took += d
+	}
+	stall := m.now.Experts.Total.Stall - m.token.Experts.Total.Stall
+	m.cost = pane.TokenTime{Took: took / fresh}
+	if took > 0 {
+		m.cost.Read = min(max(stall.Seconds()/took.Seconds(), 0), 1)
+		m.cost.Math = 1 - m.cost.Read
+	}
+	for l := range m.now.Experts.Layers {
+		d := m.now.Experts.Layers[l].Stall
+		if l < len(m.token.Experts.Layers) {
+			d -= m.token.Experts.Layers[l].Stall
+		}
+		m.cost.Stall = append(m.cost.Stall, d/fresh)
+	}
+	m.seen = n
+	copyStreaming(&m.token, &m.now)
+}
+
+// drives fills in the drives, and their rates once a second.
+func (m *sampler) drives(s *tui.Sample) {
+	now := time.Now()
+	note := now.Sub(m.rates) >= time.Second
+	if note {
+		m.rates = now
+	}
+	for i := range m.now.Drives.Drives {
+		d := &m.now.Drives.Drives[i]
+		if i == len(m.history) {
+			m.history = append(m.history, nil)
+		}
+		if note {
+			// A copy, since the Samples that are out share the old one.
+			h := m.history[i]
+			h = append(h[max(len(h)-historyMax+1, 0):len(h):len(h)], d.Now)
+			m.history[i] = h
+		}
+		ceiling := d.Ceiling
+		if ceiling == 0 && i < len(m.k.limits) {
+			ceiling = m.k.limits[i]
+		}
+		s.Drives = append(s.Drives, pane.Drive{
+			Name: d.Name, Now: d.Now, Ceiling: ceiling, History: m.history[i], P99: d.Latency.Quantile(0.99),
+			Depth: int(d.InFlight), Errors: d.Errors + d.Mismatch, Retries: d.Retries, Lost: d.Down,
+		})
+	}
+}
+
+// slowly looks at what need not be looked at often.
+func (m *sampler) slowly(s *tui.Sample, st *jobs.State) {
+	if now := time.Now(); now.Sub(m.slow) >= slowEvery || !s.State.Busy() {
+		m.slow = now
+		if r, err := memory.Read(); err == nil {
+			m.memory = pane.Memory{Used: r.Resident, Total: r.Total, Others: max(r.Total-r.Available-r.Own, 0)}
+		}
+		m.shares = m.k.e.ExpertShares(nil, mapParts)
+		m.queue = m.waiting()
+	}
+	s.Memory, s.Queue = m.memory, m.queue
+	if s.Experts.Share != nil || m.shares != nil {
+		s.Experts.Share = m.shares
+	}
+}
+
+// waiting is the queue, with how long each is likely to take.
+func (m *sampler) waiting() []pane.QueueItem {
+	items, times, err := m.k.store.EstimateQueue(context.Background(), m.k.e.Info().Fingerprint)
+	if err != nil {
+		return m.queue // it shows what it knew; the next look may work
+	}
+	var out []pane.QueueItem
+	for i := range items {
+		q := pane.QueueItem{ID: items[i].ID, Text: items[i].Text}
+		if i < len(times) && times[i].Runs > 0 {
+			q.Likely = times[i].Likely
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// copyStreaming is a reading that later ones do not overwrite.
+func copyStreaming(dst, src *engine.Streaming) {
+	layers, drives := dst.Experts.Layers[:0], dst.Drives.Drives[:0]
+	*dst = *src
+	dst.Experts.Layers = append(layers, src.Experts.Layers...)
+	dst.Drives.Drives = append(drives, src.Drives.Drives...)
+}
+
+// likely is an estimate for people, zero if it rests on nothing.
+func likely(e session.Estimate) session.Estimate {
+	if e.Runs == 0 || math.IsNaN(e.Likely.Seconds()) {
+		return session.Estimate{}
+	}
+	return e
+}

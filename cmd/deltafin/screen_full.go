@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"deltafin/session/control"
+	"deltafin/session/paths"
+	jobs "deltafin/session/run/work"
+	"deltafin/tui"
+	"deltafin/tui/theme"
+	_ "deltafin/tui/theme/aterm" // answers the question that bubbletea asks before main
+)
+
+// A look is the terminal the screen is drawn on, and how.
+type look struct {
+	in, out *os.File
+	theme   *theme.Theme
+}
+
+// look says whether there is a terminal that the screen can be drawn on.
+func (f *screenFlags) look(s streams) (*look, bool) {
+	if f.plain {
+		return nil, false
+	}
+	l, err := newLook(s, f.theme)
+	return l, err == nil
+}
+
+var errNoScreen = errors.New("no terminal to draw on")
+
+func newLook(s streams, name string) (*look, error) {
+	in, ok := s.in.(*os.File)
+	out, ok2 := s.out.(*os.File)
+	if !ok || !ok2 || !isTerminal(in) || !isTerminal(out) || os.Getenv("TERM") == "dumb" {
+		return nil, errNoScreen
+	}
+	d := theme.Detect(os.Getenv, runtime.GOOS)
+	if name == "" {
+		name = d.Name
+	}
+	t, err := theme.New(name, d.Profile, d.Glyphs)
+	if err != nil {
+		return nil, err
+	}
+	return &look{in: in, out: out, theme: t}, nil
+}
+
+// fullSignals are what ends a screen from outside.
+type fullSignals struct {
+	hup, term <-chan os.Signal
+	asked     <-chan control.Request
+}
+
+// full is deltafin with the whole screen.
+func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *look, ask func(control.Request), sig fullSignals) error {
+	dir, err := controlDir()
+	if err != nil {
+		return err
+	}
+	own, err := control.Acquire(dir, whoAmI(s))
+	if err != nil {
+		return err
+	}
+	// Nothing may be written beside the screen.
+	quiet := s
+	quiet.out, quiet.err, quiet.errTTY = io.Discard, io.Discard, false
+	b := newBackend(func(ctx context.Context, folder string) (*desk, error) {
+		flags := f.desk
+		if folder != "" {
+			flags.model.dir = folder
+		}
+		k, err := flags.openOwned(ctx, c, quiet, own, ask)
+		if err != nil {
+			// The ownership went with it; another folder may be tried.
+			var again error
+			if own, again = control.Acquire(dir, whoAmI(s)); again != nil {
+				err = errors.Join(err, again)
+			}
+		}
+		return k, err
+	})
+	if modelDir(f.desk.model.dir) != "" || c.Flags().Changed("cache") || c.Flags().Changed("memory") {
+		b.start(ctx, "")
+	}
+	err = f.show(ctx, s, l, b, sig)
+	if b.k == nil {
+		err = errors.Join(err, own.Close())
+	}
+	return err
+}
+
+// show draws until the user leaves or something from outside ends it, and then does
+// what that asks for.
+func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, sig fullSignals) error {
+	detach, gone := make(chan struct{}), make(chan struct{})
+	why := make(chan string, 1)
+	draw, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // ends with the screen
+		for {
+			select {
+			case <-sig.hup:
+				why <- "hup"
+				close(detach)
+				return
+			case <-sig.term:
+				why <- "term"
+				cancel(errTerminated)
+				return
+			case r := <-sig.asked:
+				if r.Do == control.Stop {
+					why <- "stop"
+					cancel(errTerminated)
+					return
+				}
+				b.say("Another window asks to take over. Ctrl+X q pauses, saves and lets it.")
+			case <-gone:
+				return
+			}
+		}
+	}()
+	err := tui.Run(draw, tui.Options{
+		Backend: b, Theme: l.theme, In: l.in, Out: l.out, Detach: detach, Environ: os.Getenv, Save: saveCopy,
+	})
+	close(gone)
+	k := b.close()
+	if k == nil {
+		if errors.Is(err, errTerminated) {
+			err = nil
+		}
+		return err
+	}
+	end := ""
+	select {
+	case end = <-why:
+	default:
+	}
+	switch {
+	case errors.Is(err, tui.ErrDetached):
+		rest := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: sig.hup, term: sig.term, asked: sig.asked, phase: jobs.Idle}
+		if end != "hup" {
+			fmt.Fprintln(s.err, "The work goes on here without the screen; deltafin attach in another window shows it, deltafin status says how far it is.")
+		}
+		return rest.hangup(ctx)
+	case end == "term":
+		return k.close(termGrace)
+	case errors.Is(err, errTerminated):
+		err = nil
+	}
+	last := k.d.State()
+	err = errors.Join(err, k.close(0))
+	if text := keptEnd(k.d.State()); text != "" {
+		fmt.Fprintln(s.err, text)
+	} else if last.Thread != 0 {
+		fmt.Fprintf(s.err, "thread %s is kept; deltafin shows it again\n", last.Thread.Short())
+	}
+	return err
+}
+
+var errTerminated = errors.New("ended from outside")
+
+// saveCopy keeps a text that no clipboard takes.
+func saveCopy(text string) (string, error) {
+	p, err := paths.Default()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return "", err
+	}
+	name := filepath.Join(p.State, "last-copy.md")
+	return name, os.WriteFile(name, []byte(text), 0o600)
+}
