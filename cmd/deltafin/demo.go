@@ -34,13 +34,15 @@ const (
 
 // newDemo shows the engine at work on a machine that has neither model nor drives.
 func newDemo(s streams) *cobra.Command {
-	var fault bool
+	var fault, plain bool
+	var themeName string
 	c := &cobra.Command{
 		Use:   "demo [question]",
 		Short: "Watch the demonstration model stream from four emulated drives",
 		Long: `Runs the demonstration model inside the program, a toy, as the full model runs: its
 experts come from four drives of different speed, emulated in memory, through a cache
-with room for a quarter of them. Nothing is written to any drive and nothing is kept.
+with room for a quarter of them. On a terminal the screen shows every drive, the cache
+and the reading ahead at work; ask on as you like. Nothing of it is kept.
 
 With --fault one drive is pulled in the middle of the answer; the others take over,
 and the text is the same.`,
@@ -51,9 +53,19 @@ and the text is the same.`,
 			if len(args) > 0 {
 				question = strings.Join(args, " ")
 			}
-			return runDemo(c.Context(), s, question, demoOptions(fault, 1))
+			o := demoOptions(fault, 1)
+			if !plain {
+				if l, err := newLook(s, themeName); err == nil {
+					return demoScreen(c.Context(), s, l, question, o)
+				} else if !errors.Is(err, errNoScreen) {
+					return usage("%v", err)
+				}
+			}
+			return runDemo(c.Context(), s, question, o)
 		},
 	}
+	c.Flags().BoolVar(&plain, "plain", false, "only add lines, and print a summary at the end")
+	c.Flags().StringVar(&themeName, "theme", "", "dark, light or mono (default: what the terminal says)")
 	c.Flags().BoolVar(&fault, "fault", false, "pull a drive in the middle of the answer")
 	return c
 }

@@ -78,7 +78,7 @@ program: the same architecture, very small, a toy.`,
 	root.AddCommand(newDrives(s), newPlace(s), newVerify(s), newBench(s), newPlan(s), newSimulate(s))
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
-	root.AddCommand(newStatusCmd(s), newAttach(s), newTell(), newDemo(s), newDoctor(s))
+	root.AddCommand(newStatusCmd(s), newAttach(s), newTell(), newDemo(s), newDoctor(s), newKeys(s))
 	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMemory(s), newTrace(s), newSynth(s), newMan())
 	return root
 }

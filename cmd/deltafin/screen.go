@@ -63,7 +63,11 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 		}
 	}
 	var held *control.HeldError
-	if look, ok := f.look(s); ok {
+	look, err := f.look(s)
+	if err != nil && !errors.Is(err, errNoScreen) {
+		return usage("%v", err)
+	}
+	if err == nil {
 		err := f.full(ctx, c, s, look, ask, fullSignals{hup: hup, term: term, asked: asked})
 		if errors.As(err, &held) {
 			return secondInstance(ctx, s, held)

@@ -25,13 +25,13 @@ type look struct {
 	theme   *theme.Theme
 }
 
-// look says whether there is a terminal that the screen can be drawn on.
-func (f *screenFlags) look(s streams) (*look, bool) {
+// look finds the terminal that the screen can be drawn on. The error is errNoScreen
+// if there is none or none is wanted.
+func (f *screenFlags) look(s streams) (*look, error) {
 	if f.plain {
-		return nil, false
+		return nil, errNoScreen
 	}
-	l, err := newLook(s, f.theme)
-	return l, err == nil
+	return newLook(s, f.theme)
 }
 
 var errNoScreen = errors.New("no terminal to draw on")
