@@ -157,6 +157,9 @@ func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, 
 	}
 	last := k.d.State()
 	err = errors.Join(err, k.close(0))
+	if k.scratch != "" {
+		return err // a demonstration keeps nothing
+	}
 	if text := keptEnd(k.d.State()); text != "" {
 		fmt.Fprintln(s.err, text)
 	} else if last.Thread != 0 {

@@ -76,6 +76,27 @@ func Count(n int64) string {
 // GB writes bytes in units of 1e9, one digit behind the point.
 func GB(n float64) string { return fmt.Sprintf("%.1f", n/1e9) }
 
+// A Unit is what a panel counts bytes in: one for all its figures, so that they
+// compare, chosen by the largest it can show.
+type Unit struct {
+	Name  string // "GB"
+	Bytes float64
+}
+
+// UnitFor is GB, unless all a panel can show is smaller.
+func UnitFor(top float64) Unit {
+	switch {
+	case top <= 0 || top >= 1e9:
+		return Unit{"GB", 1e9}
+	case top >= 1e6:
+		return Unit{"MB", 1e6}
+	}
+	return Unit{"kB", 1e3}
+}
+
+// Of writes bytes in the unit, one digit behind the point.
+func (u Unit) Of(n float64) string { return fmt.Sprintf("%.1f", n/u.Bytes) }
+
 // Speed writes a rate of tokens with two significant digits.
 func Speed(r float64) string {
 	switch {

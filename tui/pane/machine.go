@@ -23,10 +23,11 @@ func drivesTitle(s *Sample) string {
 		return ""
 	}
 	now, ceiling := s.Totals()
+	u := UnitFor(fastest(s.Drives))
 	if ceiling <= 0 {
-		return GB(now) + " GB/s"
+		return u.Of(now) + " " + u.Name + "/s"
 	}
-	return fmt.Sprintf("%s GB/s  %s of ceiling", GB(now), Percent(now/ceiling))
+	return fmt.Sprintf("%s %s/s  %s of ceiling", u.Of(now), u.Name, Percent(now/ceiling))
 }
 
 // drivesLines gives each drive a line on the scale of the fastest, so that four
@@ -36,9 +37,13 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 	if len(s.Drives) == 0 {
 		return []string{chart.Empty(t, "nothing is read from drives here", w)}
 	}
-	top, rows := 1e9, len(s.Drives)
+	rows, top := len(s.Drives), fastest(s.Drives)
+	if top <= 0 {
+		top = 1e9
+	}
+	u, names := UnitFor(top), 3
 	for i := range s.Drives {
-		top = max(top, s.Drives[i].Ceiling)
+		names = max(names, min(text.Width(text.CleanLine(s.Drives[i].Name)), 6, w/4))
 	}
 	if rows > h-1 {
 		rows = max(0, h-2)
@@ -53,7 +58,7 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 			worst = *d
 		}
 		if i < rows {
-			out = append(out, driveLine(t, d, w, top))
+			out = append(out, driveLine(t, d, w, names, top, u))
 		}
 	}
 	if rows < len(s.Drives) {
@@ -61,7 +66,7 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 	}
 	if room := h - len(out) - 2; room >= 3 {
 		if sum, top := together(s.Drives); len(sum) > 60 {
-			out = append(out, text.Elide(fmt.Sprintf("all drives, 0 to %s GB/s, last %d min", GB(top), (len(sum)+59)/60), w, t.Glyphs.Ellipsis))
+			out = append(out, text.Elide(fmt.Sprintf("all drives, 0 to %s %s/s, last %d min", u.Of(top), u.Name, (len(sum)+59)/60), w, t.Glyphs.Ellipsis))
 			out = append(out, chart.Plot(t, sum, w, min(room, 8), top)...)
 		}
 	}
@@ -83,15 +88,26 @@ func together(ds []Drive) (sum []float64, top float64) {
 			}
 		}
 	}
-	return sum, max(top, 1e9)
+	if top <= 0 {
+		top = 1e9
+	}
+	return sum, top
 }
 
-func driveLine(t *theme.Theme, d *Drive, w int, top float64) string {
-	name := text.Pad(text.CleanLine(d.Name), 3)
-	if d.Lost {
-		return name + t.Bad.Render("LOST")
+// fastest is the highest ceiling, 0 if none is known.
+func fastest(ds []Drive) (top float64) {
+	for i := range ds {
+		top = max(top, ds[i].Ceiling)
 	}
-	tail := text.PadLeft(GB(d.Now), 6)
+	return top
+}
+
+func driveLine(t *theme.Theme, d *Drive, w, names int, top float64, u Unit) string {
+	name := text.Pad(text.CleanLine(d.Name), names)
+	if d.Lost {
+		return name + " " + t.Bad.Render("LOST")
+	}
+	tail := text.PadLeft(u.Of(d.Now), 6)
 	if d.Temperature > 0 {
 		tail += fmt.Sprintf(" %3.0fC", d.Temperature)
 	}
@@ -130,7 +146,8 @@ func expertsTitle(s *Sample) string {
 	if s.Experts.Budget <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s / %s GB", GB(float64(s.Experts.Held)), GB(float64(s.Experts.Budget)))
+	u := UnitFor(float64(s.Experts.Budget))
+	return fmt.Sprintf("%s / %s %s", u.Of(float64(s.Experts.Held)), u.Of(float64(s.Experts.Budget)), u.Name)
 }
 
 func expertsLines(t *theme.Theme, s *Sample, w, h int) []string {
