@@ -15,13 +15,15 @@ import (
 	"deltafin/engine/sample"
 )
 
-// demoDrives are the drives of the demonstration: those of the computer that Kimi
-// K3 was first run on from drives, slower by as much as the model is smaller, so
-// that their proportions and what they cost a token are the real ones.
+// demoDrives are the drives of the demonstration: four of unequal speed, slower than
+// real ones by as much as the model is smaller, so that what they cost a token is
+// about what real ones cost the full model. An expert of the demonstration is one
+// block and cannot be split over drives as real ones are; with speeds further apart
+// the fastest drive would do nearly all the work.
 var demoDrives = [...]struct {
 	name  string
 	limit int // kB/s
-}{{"nvme0", 1360}, {"nvme1", 710}, {"nvme2", 710}, {"usb3", 570}}
+}{{"nvme0", 900}, {"nvme1", 820}, {"nvme2", 760}, {"usb3", 640}}
 
 const (
 	// demoCache has room for a quarter of the 448 experts, with what reading takes.
