@@ -53,8 +53,14 @@ func environment(home string, more ...string) []string {
 
 func openProgram(t *testing.T, home string, args ...string) *terminal {
 	t.Helper()
+	return openProgramIn(t, home, nil, args...)
+}
+
+// openProgramIn is openProgram with more in the environment.
+func openProgramIn(t *testing.T, home string, env []string, args ...string) *terminal {
+	t.Helper()
 	p := &terminal{t: t, home: home, cmd: exec.Command(os.Args[0], args...), news: make(chan struct{}, 1)}
-	p.cmd.Env = environment(home)
+	p.cmd.Env = environment(home, env...)
 	master, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +165,7 @@ var slow = []string{"--cache", "2MB", "--drive", os.TempDir() + ",limit=2MB/s,na
 // for the terminal's answer would wait five seconds.
 func TestMuteTerminalDelaysNothing(t *testing.T) {
 	start := time.Now()
-	p := openProgram(t, shortHome(t))
+	p := openProgram(t, shortHome(t), "--plain")
 	p.until("demonstration model", 4500*time.Millisecond)
 	t.Logf("first words after %v", time.Since(start))
 	p.until(ready, 20*time.Second)
@@ -172,7 +178,7 @@ func TestMuteTerminalDelaysNothing(t *testing.T) {
 // TestConversationOnATerminal: asked, answered, left, and found again.
 func TestConversationOnATerminal(t *testing.T) {
 	dir := shortHome(t)
-	p := openProgram(t, dir)
+	p := openProgram(t, dir, "--plain")
 	p.until(ready, 20*time.Second)
 	p.typed("hello\n")
 	p.until("to ask on", 20*time.Second)
@@ -193,7 +199,7 @@ func TestConversationOnATerminal(t *testing.T) {
 // when the terminal goes away, can be seen through the socket, and ends by itself.
 func TestClosedTerminalStopsNothing(t *testing.T) {
 	dir := shortHome(t)
-	p := openProgram(t, dir, slow...)
+	p := openProgram(t, dir, append(slow, "--plain")...)
 	p.until(ready, 20*time.Second)
 	p.typed("hello\n")
 	p.until("reading the question", 20*time.Second)
@@ -228,7 +234,7 @@ func TestClosedTerminalStopsNothing(t *testing.T) {
 // termGrace and what saving takes.
 func TestTerminatedSavesAndEnds(t *testing.T) {
 	dir := shortHome(t)
-	p := openProgram(t, dir, slow...)
+	p := openProgram(t, dir, append(slow, "--plain")...)
 	p.until(ready, 20*time.Second)
 	p.typed("Tell me a story about a fox.\n")
 	p.until("thinking", 20*time.Second)
@@ -244,7 +250,7 @@ func TestTerminatedSavesAndEnds(t *testing.T) {
 		t.Errorf("%+v", th.Turns)
 	}
 	// The next start offers it, and Enter goes on to the end.
-	p = openProgram(t, dir)
+	p = openProgram(t, dir, "--plain")
 	p.until("Press Enter to go on", 20*time.Second)
 	p.typed("\n")
 	p.until("to ask on", 20*time.Second)
@@ -259,7 +265,7 @@ func TestTerminatedSavesAndEnds(t *testing.T) {
 // outside works.
 func TestSecondStartFindsTheFirst(t *testing.T) {
 	dir := shortHome(t)
-	first := openProgram(t, dir, slow...)
+	first := openProgram(t, dir, append(slow, "--plain")...)
 	first.until(ready, 20*time.Second)
 	second := openProgram(t, dir)
 	second.until("holds this engine. Press a to watch it, q to leave.", 20*time.Second)
