@@ -49,6 +49,7 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	if k.Paste {
+		m.focus, m.zoom = "", false
 		m.in.paste(string(k.Runes))
 		return m.edited()
 	}
@@ -61,13 +62,16 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		}
 	}
 	m.confirm, m.leaving = confirm, leaving // for the two keys that ask twice
-	if b := find(m.keys, m.s.State.Busy(), func(b *binding) bool { return b.key == name }); b != nil {
+	if b := find(m.keys, m.s.State.Busy(), func(b *binding) bool { return b.key == name && b.at.has(m.focus) }); b != nil {
 		cmd := b.do(m)
 		m.confirm = m.confirm && name == "ctrl+s" && !confirm
 		m.leaving = m.leaving && name == "ctrl+c" && !leaving
 		return cmd
 	}
 	m.confirm, m.leaving = false, false
+	if m.focus != "" && name != "ctrl+x" {
+		return m.paneKey(name, typed)
+	}
 	return m.plainKey(name, typed)
 }
 
@@ -305,27 +309,6 @@ func (m *model) copyAnswer() tea.Cmd {
 		where, err := m.o.Save(src)
 		return doneMsg{note: "too long for the clipboard; saved to " + text.CleanLine(where), err: err}
 	}
-}
-
-func (m *model) unqueue() tea.Cmd {
-	n := len(m.s.Queue)
-	if n == 0 {
-		m.note = "nothing waits in the queue"
-		return nil
-	}
-	last := m.s.Queue[n-1]
-	m.in.history = append(m.in.history, last.Text)
-	return m.ask("taken out of the queue; press up to edit it", 0, func(ctx context.Context) error { return m.o.Backend.Remove(ctx, last.ID) })
-}
-
-func (m *model) sooner() tea.Cmd {
-	n := len(m.s.Queue)
-	if n < 2 {
-		m.note = "the queue has no order to change"
-		return nil
-	}
-	last := m.s.Queue[n-1]
-	return m.ask("it is next now", 0, func(ctx context.Context) error { return m.o.Backend.Move(ctx, last.ID, 1-n) })
 }
 
 func (m *model) detach() tea.Cmd {

@@ -38,6 +38,19 @@ func (m *model) openHelp() tea.Cmd {
 	return m.show(forHelp, overlay.List{Title: "help", Items: items, Empty: "No key fits. Esc closes."})
 }
 
+// openPaneHelp lists the keys of the pane with the focus.
+func (m *model) openPaneHelp() tea.Cmd {
+	var items []overlay.Item
+	for i := range m.keys {
+		if b := &m.keys[i]; b.at >= inPane && b.at.has(m.focus) {
+			key, _, _ := strings.Cut(b.label(), " (")
+			items = append(items, overlay.Item{Label: b.help, Right: key})
+		}
+	}
+	items = append(items, overlay.Item{Label: "scroll, or choose a row", Right: "up, down"}, overlay.Item{Label: "back to the input", Right: "esc"})
+	return m.show(forHelp, overlay.List{Title: "keys of " + m.focus, Items: items, Empty: "No key fits. Esc closes."})
+}
+
 func (m *model) openThreads() tea.Cmd { return m.readThreads(true) }
 
 func (m *model) showThreads() {
@@ -100,7 +113,10 @@ func (m *model) overKey(name, typed string) tea.Cmd {
 	case forThread:
 		return m.openThread(m.threads[it.Value].ID)
 	case forHit:
-		return m.openThread(m.hits[it.Value].Thread)
+		h := m.hits[it.Value]
+		cmd := m.openThread(h.Thread)
+		m.jump = h.Turn
+		return cmd
 	case forSearch:
 		return func() tea.Msg {
 			hits, err := m.o.Backend.Search(m.ctx, line)
@@ -115,6 +131,7 @@ func (m *model) overKey(name, typed string) tea.Cmd {
 }
 
 func (m *model) openThread(id session.ID) tea.Cmd {
+	m.jump = 0
 	m.fresh = false
 	m.r = transcript{t: m.t, width: m.r.width, open: m.r.open}
 	return m.readThread(id)

@@ -93,10 +93,15 @@ type model struct {
 
 	over     overlay.List
 	what     purpose
-	panels   int    // of panelsAuto to panelsOff
-	note     string // one line below the text, until the next key
-	away     string // text of the card that was put away
+	focus    string     // the pane with the focus, "" for the input
+	zoom     bool       // it has the whole window
+	picked   session.ID // question chosen in the queue, zero for the last
+	row      int        // thread chosen among the sessions, -1 for that shown
+	panels   int        // of panelsAuto to panelsOff
+	note     string     // one line below the text, until the next key
+	away     string     // text of the card that was put away
 	wanted   session.ID
+	jump     session.ID // turn to scroll to once its thread is there
 	fresh    bool // the next question begins a thread
 	lead     int  // > 0: Ctrl+X was pressed; its number
 	leads    int
@@ -122,7 +127,7 @@ const (
 )
 
 func newModel(ctx context.Context, o Options, w *frame.Writer) *model {
-	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1, wait: func(c tea.Cmd) tea.Cmd { return c }}
+	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1, row: -1, wait: func(c tea.Cmd) tea.Cmd { return c }}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -231,6 +236,7 @@ func (m *model) emit(seq string) {
 // Update takes a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
+	m.refocus()
 	m.place()
 	return m, cmd
 }
@@ -287,6 +293,7 @@ func (m *model) answered(msg tea.Msg) tea.Cmd {
 			}
 			m.r.set(msg.th)
 			m.r.follow(&m.s)
+			m.land(msg.th)
 		}
 	case threadsMsg:
 		if err = msg.err; err == nil {

@@ -57,23 +57,33 @@ func TestClockOnlyWhileWorking(t *testing.T) {
 // thing, and everything has a help text.
 func TestKeysAreUnambiguous(t *testing.T) {
 	for _, busy := range []bool{false, true} {
-		seen := map[string]string{}
-		for _, b := range bindings() {
-			if b.help == "" || b.do == nil || b.key == "" && b.lead == "" {
-				t.Errorf("%s: help, key or action is missing", b.name)
+		for _, focus := range []string{"", textPane, queuePane, threadsPane, "drives"} {
+			unambiguous(t, busy, focus)
+		}
+	}
+}
+
+func unambiguous(t *testing.T, busy bool, focus string) {
+	seen := map[string]string{}
+	for _, b := range bindings() {
+		if b.help == "" || b.do == nil || b.key == "" && b.lead == "" {
+			t.Errorf("%s: help, key or action is missing", b.name)
+		}
+		if !b.fits(busy) {
+			continue
+		}
+		uses := []string{"name " + b.name}
+		if b.key != "" && b.at.has(focus) {
+			uses = append(uses, "key "+b.key)
+		}
+		if b.lead != "" {
+			uses = append(uses, "lead "+b.lead)
+		}
+		for _, k := range uses {
+			if other := seen[k]; other != "" {
+				t.Errorf("%s is both %s and %s (busy %v, in %q)", k, other, b.name, busy, focus)
 			}
-			if !b.fits(busy) {
-				continue
-			}
-			for _, k := range []string{"key " + b.key, "lead " + b.lead, "name " + b.name} {
-				if k == "key " || k == "lead " {
-					continue
-				}
-				if other := seen[k]; other != "" {
-					t.Errorf("%s is both %s and %s (busy %v)", k, other, b.name, busy)
-				}
-				seen[k] = b.name
-			}
+			seen[k] = b.name
 		}
 	}
 }

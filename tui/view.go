@@ -45,7 +45,11 @@ func (m *model) frame() string {
 
 func (m *model) layout() layout {
 	lines, _, _ := m.in.draw(max(1, m.width-3))
-	return arrange(m.width, m.height, len(lines), m.panels)
+	panels := m.panels
+	if m.zoom {
+		panels = panelsOff
+	}
+	return arrange(m.width, m.height, len(lines), panels)
 }
 
 func (m *model) textRows() int { return m.layout().body }
@@ -123,7 +127,15 @@ func eta(r *pane.Reading) string {
 
 // body is the text between the columns; an overlay takes the text's place.
 func (m *model) body(l layout) []string {
+	if m.zoom && m.focus != textPane && m.what == nothing {
+		return m.zoomed(l)
+	}
 	if l.instead && m.what == nothing {
+		for i, h := range panelHeights(l.body) {
+			if h == 0 && pane.All()[i].Name == m.focus {
+				return m.zoomed(l)
+			}
+		}
 		return m.column(l.w, l.body)
 	}
 	m.r.setWidth(max(1, l.text-1))
@@ -133,13 +145,7 @@ func (m *model) body(l layout) []string {
 	}
 	var left, right []string
 	if l.sidebar > 0 {
-		at := -1
-		for i := range m.threads {
-			if m.threads[i].ID == m.r.thread {
-				at = i
-			}
-		}
-		left = pane.Box(m.t, "sessions", fmt.Sprint(len(m.threads)), pane.Threads(m.t, m.threads, at, &m.s, l.sidebar-4, l.body-2), l.sidebar, l.body, false)
+		left = m.sidebar(l.sidebar, l.body)
 	}
 	right = m.column(l.panels, l.body)
 	out := make([]string, l.body)
@@ -152,13 +158,39 @@ func (m *model) body(l layout) []string {
 	return out
 }
 
+// sidebar is the column of threads.
+func (m *model) sidebar(w, h int) []string {
+	return pane.Box(m.t, "sessions", fmt.Sprint(len(m.threads)), pane.Threads(m.t, m.threads, m.threadRow(), &m.s, w-4, h-2), w, h, m.focus == threadsPane)
+}
+
+// panel draws a panel, the queue with the row chosen.
+func (m *model) panel(p pane.Panel, w, h int) []string {
+	if p.Name == queuePane && m.focus == queuePane {
+		return pane.Queue(m.t, &m.s, m.queued(), w, h)
+	}
+	return p.Draw(m.t, &m.s, w, h, p.Name == m.focus)
+}
+
+// zoomed is the pane with the focus over the whole window.
+func (m *model) zoomed(l layout) []string {
+	if m.focus == threadsPane {
+		return m.sidebar(l.w, l.body)
+	}
+	for _, p := range pane.All() {
+		if p.Name == m.focus {
+			return m.panel(p, l.w, l.body)
+		}
+	}
+	return nil
+}
+
 // column draws the panels below one another.
 func (m *model) column(w, h int) []string {
 	var out []string
 	heights := panelHeights(h)
 	for i, p := range pane.All() {
 		if heights[i] > 0 {
-			out = append(out, p.Draw(m.t, &m.s, w, heights[i], false)...)
+			out = append(out, m.panel(p, w, heights[i])...)
 		}
 	}
 	return text.Clamp(out, w, h)
@@ -182,8 +214,12 @@ func (m *model) middle(l layout) []string {
 		hint := text.PadLeft("more below, press End to follow "+m.t.Glyphs.Down+" ", l.text)
 		rows = append(rows[:len(rows)-1], m.t.Dim.Render(hint))
 	}
+	edge := " "
+	if m.focus == textPane {
+		edge = m.t.Accent.Render(m.t.Glyphs.Vertical)
+	}
 	for i := range rows {
-		rows[i] = " " + rows[i]
+		rows[i] = edge + rows[i]
 	}
 	return append(rows, indented(below)...)
 }
@@ -212,7 +248,7 @@ func (m *model) place() {
 	l := m.layout()
 	_, x, y := m.in.draw(max(1, m.width-3))
 	first := max(0, y-l.input+1)
-	m.w.SetCursor(3+x, l.h-l.footRows-l.input+y-first, !l.tiny && m.what == nothing && m.frozen == "")
+	m.w.SetCursor(3+x, l.h-l.footRows-l.input+y-first, !l.tiny && m.what == nothing && m.focus == "" && m.frozen == "")
 }
 
 // inputRows draws the input, the line with the cursor always among them.
@@ -267,7 +303,7 @@ func (m *model) foot(w int) string {
 		}
 		return text.Join(s, "f1 help ", w, m.t.Glyphs.Ellipsis)
 	}
-	return m.t.Dim.Render(footer(m.keys, m.s.State.Busy(), m.s.State == pane.Paused || m.s.State == pane.Stopped, w))
+	return m.t.Dim.Render(footer(m.keys, m.s.State.Busy(), m.s.State == pane.Paused || m.s.State == pane.Stopped, m.focus, w))
 }
 
 // strip is the panels in two lines.

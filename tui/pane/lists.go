@@ -15,21 +15,45 @@ func queueTitle(s *Sample) string {
 	return fmt.Sprint(len(s.Queue))
 }
 
-func queueLines(t *theme.Theme, s *Sample, w, h int) []string {
-	if len(s.Queue) == 0 {
+func queueLines(t *theme.Theme, s *Sample, w, h int) []string { return queueRows(t, s, -1, w, h) }
+
+// Queue draws the queue's panel, focused, with the row chosen marked: exactly h
+// lines of w cells.
+func Queue(t *theme.Theme, s *Sample, at, w, h int) []string {
+	var lines []string
+	if w >= 6 && h >= 3 {
+		lines = queueRows(t, s, at, w-4, h-2)
+	}
+	return Box(t, "queue", queueTitle(s), lines, w, h, true)
+}
+
+// queueRows lists the questions, those around the row chosen (-1 for none, and then
+// from the first on).
+func queueRows(t *theme.Theme, s *Sample, at, w, h int) []string {
+	n := len(s.Queue)
+	if n == 0 {
 		return text.Wrap("Questions you send while the model works wait here.", max(w, 1))
 	}
 	var out []string
-	for i, q := range s.Queue {
-		if i >= h {
-			out[len(out)-1] = fmt.Sprintf("and %d more", len(s.Queue)-i+1)
+	for i := max(0, min(at-h/2, n-h)); i < n; i++ {
+		if len(out) >= h {
+			if at < 0 {
+				out[len(out)-1] = fmt.Sprintf("and %d more", n-i+1)
+			}
 			break
 		}
-		tail := ""
+		q, tail, mark := s.Queue[i], "", ""
 		if q.Likely > 0 {
 			tail = fmt.Sprintf("~%.0f min", max(1, q.Likely.Minutes()))
 		}
-		out = append(out, text.Join(fmt.Sprintf("%d %s", i+1, text.CleanLine(q.Text)), tail, w, t.Glyphs.Ellipsis))
+		if i == at {
+			mark = t.Glyphs.Mark + " "
+		}
+		row := text.Join(fmt.Sprintf("%s%d %s", mark, i+1, text.CleanLine(q.Text)), tail, w, t.Glyphs.Ellipsis)
+		if i == at {
+			row = t.Selected.Render(row)
+		}
+		out = append(out, row)
 	}
 	return out
 }

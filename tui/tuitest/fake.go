@@ -245,8 +245,18 @@ func (f *Fake) Thread(_ context.Context, id session.ID) (*session.Thread, error)
 	return nil, fmt.Errorf("thread %s: %w", id.Short(), session.ErrNotFound)
 }
 
-// Search finds one line.
+// Search finds one line, in the turn of that text if there is one.
 func (f *Fake) Search(_ context.Context, query string) ([]session.Hit, error) {
+	f.mu.Lock()
+	for _, th := range f.threads {
+		for _, u := range th.Turns {
+			if u.Body != nil && u.Body.Text == query {
+				f.mu.Unlock()
+				return []session.Hit{{Thread: th.ID, Turn: u.ID, Title: th.Title, Line: query}}, f.note("search %s", query)
+			}
+		}
+	}
+	f.mu.Unlock()
 	return []session.Hit{{Thread: 0x1b2c000000000002, Title: "grant draft", Line: "a line with " + query}}, f.note("search %s", query)
 }
 
