@@ -102,8 +102,8 @@ type model struct {
 	away     string     // text of the card that was put away
 	wanted   session.ID
 	jump     session.ID // turn to scroll to once its thread is there
-	fresh    bool // the next question begins a thread
-	lead     int  // > 0: Ctrl+X was pressed; its number
+	fresh    bool       // the next question begins a thread
+	lead     int        // > 0: Ctrl+X was pressed; its number
 	leads    int
 	menu     bool // the leader menu is shown
 	ticking  bool // the clock wakes the screen
