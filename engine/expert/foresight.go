@@ -22,10 +22,10 @@ const Classes = 64
 const (
 	// wasteShare of the useful bytes may be read for guesses that turn out wrong.
 	// The bound to keep is 3 %; the rest is left for what is in flight.
-	wasteShare = 0.02
+	wasteShare = 0.015
 	// wasteStart is the credit at the start, in experts, and wasteMost what may be
 	// saved up.
-	wasteStart, wasteMost = 2, 32
+	wasteStart, wasteMost = 2, 8
 	// leastChance: what is less likely is not read.
 	leastChance = 0.5
 	// leastRecall: a layer whose guesses foresee less is not guessed for, but for
