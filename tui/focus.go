@@ -250,7 +250,7 @@ func (m *model) land(th *session.Thread) {
 	}
 	m.r.setWidth(max(1, m.layout().text-1))
 	if !m.r.show(turn, m.textRows()) {
-		m.note = "what was found is on another branch of this thread: deltafin show " + th.ID.Short() + " names them"
+		m.note = "what was found is on another branch of this thread: deltafin show " + th.ID.Short() + " --all shows it"
 	}
 }
 
