@@ -63,13 +63,10 @@ func doctor(ctx context.Context, s streams, model string, getenv func(string) st
 }
 
 // memoryWord says what memory is good for: the part of Kimi K3 that every token
-// uses takes 57 GB as int8 and 114 GB as it is.
+// uses takes 114 GB.
 func memoryWord(spare int64) string {
-	switch {
-	case spare < 64e9:
-		return "the full model's constant part (57 GB as int8) does not fit: it would be read for every token"
-	case spare < 124e9:
-		return "holds the full model's constant part as int8, the rest caches experts"
+	if spare < 124e9 {
+		return "the full model's constant part (114 GB) does not fit: what is missing would be read for every token"
 	}
 	return "holds the full model's constant part as it is, the rest caches experts"
 }
