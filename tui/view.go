@@ -311,7 +311,8 @@ func (m *model) strip(w int) []string {
 	var parts []string
 	if n := len(m.s.Drives); n > 0 {
 		now, ceiling := m.s.Totals()
-		d := fmt.Sprintf("%d drives %s GB/s", n, pane.GB(now))
+		u := pane.UnitFor(pane.Fastest(m.s.Drives))
+		d := fmt.Sprintf("%d drives %s %s/s", n, u.Of(now), u.Name)
 		if ceiling > 0 {
 			d += " (" + pane.Percent(now/ceiling) + ")"
 		}
@@ -321,15 +322,21 @@ func (m *model) strip(w int) []string {
 		parts = append(parts, "hit "+pane.Percent(m.s.Prefetch.HitRate()))
 	}
 	if e := m.s.Experts; e.Budget > 0 {
-		parts = append(parts, fmt.Sprintf("cache %s/%sG", pane.GB(float64(e.Held)), pane.GB(float64(e.Budget))))
+		u := pane.UnitFor(float64(e.Budget))
+		parts = append(parts, fmt.Sprintf("cache %s/%s %s", u.Of(float64(e.Held)), u.Of(float64(e.Budget)), u.Name))
 	}
 	if m.s.Memory.Total > 0 {
-		parts = append(parts, fmt.Sprintf("RAM %.0f/%.0fG", float64(m.s.Memory.Used)/1e9, float64(m.s.Memory.Total)/1e9))
+		used := pane.UnitFor(float64(m.s.Memory.Used)) // the program alone may be a thousandth of the machine
+		parts = append(parts, fmt.Sprintf("RAM %.0f %s/%.0f GB", float64(m.s.Memory.Used)/used.Bytes, used.Name, float64(m.s.Memory.Total)/1e9))
+	}
+	bar := " waiting for the first token"
+	switch m.s.State {
+	case pane.Setup, pane.Loading:
+		parts, bar = []string{"no model is open"}, " the panels fill when one is"
 	}
 	if len(parts) == 0 {
 		parts = []string{"all experts are in memory"}
 	}
-	bar := " waiting for the first token"
 	if m.s.Layers > 0 {
 		tail := fmt.Sprintf(" L %d/%d", m.s.Layer, m.s.Layers)
 		if m.s.Token.Took > 0 {

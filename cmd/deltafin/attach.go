@@ -50,7 +50,12 @@ func newTell() *cobra.Command {
   stop       pause, save and end the program`,
 		Example: `  deltafin tell pause
   deltafin tell ask "And why is that?"`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("tell needs to know what: pause, resume, ask TEXT, enqueue TEXT, break-in TEXT or stop")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			verb, text := control.Verb(args[0]), strings.Join(args[1:], " ")
 			needs, ok := tellVerbs[verb]

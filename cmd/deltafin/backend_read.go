@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -56,6 +57,9 @@ func (b *backend) Estimate(ctx context.Context, q tui.Question) (tui.Cost, error
 	}
 	c := tui.Cost{Tokens: len(k.e.Tokenizer().Encode(text))}
 	e, err := k.store.Estimate(ctx, session.Work{Fingerprint: k.e.Info().Fingerprint, Prompt: c.Tokens})
+	if errors.Is(err, session.ErrNoData) {
+		return c, nil // nothing was measured yet: the tokens are known, the time is not
+	}
 	if err != nil {
 		return c, err
 	}

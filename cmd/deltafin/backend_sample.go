@@ -9,6 +9,7 @@ import (
 	"deltafin/engine/expert"
 	"deltafin/engine/memory"
 	"deltafin/session"
+	answers "deltafin/session/run"
 	jobs "deltafin/session/run/work"
 	"deltafin/tui"
 	"deltafin/tui/pane"
@@ -50,7 +51,10 @@ func (m *sampler) sample(notice string) *tui.Sample {
 		State: pane.State(st.Phase), Pausing: st.Pausing, Model: info.Name, Context: info.Config.MaxContext,
 		Used: st.Prefill.Tokens + len(st.Answer), Thread: st.Thread, Turn: st.Turn, Branch: st.Branch, Question: st.Question,
 		Tokens: st.Answer, Times: st.Times, Rate: st.Rate(30), Began: st.Began, Answers: st.Answers,
-		Card: failureCard(st), Notice: st.Notice.Text,
+		Card: failureCard(st),
+	}
+	if st.Notice.Kind != answers.NoticePaused { // the state says that already
+		s.Notice = st.Notice.Text
 	}
 	switch {
 	case s.Notice != "":

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deltafin/engine"
+	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
 	"deltafin/ssdio"
 	"deltafin/ssdio/emulate"
@@ -75,9 +76,18 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 	if !set("cache") && !set("memory") {
 		return usage("bench %s needs --cache SIZE or --memory SIZE: without one no expert need be read from a drive", name)
 	}
+	if dir := modelDir(f.model.dir); dir != "" {
+		ck, err := checkpoint.Open(dir) // before the drives are measured: it takes no time
+		if err != nil {
+			return err
+		}
+		if err := ck.Close(); err != nil {
+			return err
+		}
+	}
 	ceiling, how, err := f.ceiling(ctx)
 	if err != nil {
-		return err
+		return stopped(ctx, s, err)
 	}
 	e, err := f.model.open(ctx, c, s)
 	if err != nil {
@@ -103,11 +113,7 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 	for i := range f.repeat {
 		m, err := measure(i)
 		if err != nil {
-			if ctx.Err() != nil {
-				fmt.Fprintln(s.err, "interrupted")
-				return errReported
-			}
-			return ofDrive(err)
+			return stopped(ctx, s, err)
 		}
 		m.ceiling, m.how = ceiling, how
 		if f.repeat > 1 {
@@ -119,6 +125,15 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 		return writeJSON(s.out, r)
 	}
 	return r.print(s.out)
+}
+
+// stopped says what ended a benchmark: a person, or a drive.
+func stopped(ctx context.Context, s streams, err error) error {
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.err, "interrupted")
+		return errReported
+	}
+	return ofDrive(err)
 }
 
 // ceiling is what the drives give in plain reads, in bytes per second, and how that

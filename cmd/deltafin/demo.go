@@ -56,11 +56,16 @@ and the text is the same.`,
 				question = strings.Join(args, " ")
 			}
 			o := demoOptions(fault, 1)
+			if plain && themeName != "" {
+				return usage("--theme has no effect with --plain: leave one of them out")
+			}
 			if !plain {
 				if l, err := newLook(s, themeName); err == nil {
 					return demoScreen(c.Context(), s, l, question, o)
 				} else if !errors.Is(err, errNoScreen) {
 					return usage("%v", err)
+				} else if themeName != "" {
+					return usage("--theme %s: there is no terminal here to draw on", themeName)
 				}
 			}
 			return runDemo(c.Context(), s, question, o)

@@ -63,6 +63,9 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 		}
 	}
 	var held *control.HeldError
+	if f.plain && f.theme != "" {
+		return usage("--theme has no effect with --plain: leave one of them out")
+	}
 	look, err := f.look(s)
 	if err != nil && !errors.Is(err, errNoScreen) {
 		return usage("%v", err)

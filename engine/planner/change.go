@@ -86,8 +86,11 @@ func warnings(m *simulate.Machine, runs *machineRuns) []string {
 	if e.Streamed > 0 {
 		out = append(out, fmt.Sprintf("%.1f GB of the trunk do not fit into memory and are read from the drives for every token", float64(e.Streamed)/1e9))
 	}
+	if m.Int8 {
+		out = append(out, "the machine states an int8 trunk, which the engine does not have yet: with trunk = \"bf16\" the plan is of what runs today")
+	}
 	if !m.Int8 && e.Cache < int64(2*cycle) {
-		out = append(out, "the trunk as bf16 leaves little memory for experts: as int8 it takes half")
+		out = append(out, "the trunk as bf16 leaves little memory for experts: as int8, which the engine does not have yet, it would take half")
 	}
 	return out
 }

@@ -73,9 +73,6 @@ func Count(n int64) string {
 	return strings.ReplaceAll(humanize.Comma(n), ",", " ")
 }
 
-// GB writes bytes in units of 1e9, one digit behind the point.
-func GB(n float64) string { return fmt.Sprintf("%.1f", n/1e9) }
-
 // A Unit is what a panel counts bytes in: one for all its figures, so that they
 // compare, chosen by the largest it can show.
 type Unit struct {

@@ -23,7 +23,7 @@ func drivesTitle(s *Sample) string {
 		return ""
 	}
 	now, ceiling := s.Totals()
-	u := UnitFor(fastest(s.Drives))
+	u := UnitFor(Fastest(s.Drives))
 	if ceiling <= 0 {
 		return u.Of(now) + " " + u.Name + "/s"
 	}
@@ -34,10 +34,13 @@ func drivesTitle(s *Sample) string {
 // drives compare. Where they are too many, those that fit are shown and the rest
 // is counted.
 func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
+	if len(s.Drives) == 0 && s.opening() {
+		return []string{chart.Empty(t, "no model is open", w)}
+	}
 	if len(s.Drives) == 0 {
 		return []string{chart.Empty(t, "nothing is read from drives here", w)}
 	}
-	rows, top := len(s.Drives), fastest(s.Drives)
+	rows, top := len(s.Drives), Fastest(s.Drives)
 	if top <= 0 {
 		top = 1e9
 	}
@@ -45,8 +48,8 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 	for i := range s.Drives {
 		names = max(names, min(text.Width(text.CleanLine(s.Drives[i].Name)), 6, w/4))
 	}
-	if rows > h-1 {
-		rows = max(0, h-2)
+	if rows > h {
+		rows = max(0, h-1) // the last row counts the others
 	}
 	var out []string
 	var worst Drive
@@ -62,7 +65,10 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 		}
 	}
 	if rows < len(s.Drives) {
-		out = append(out, fmt.Sprintf("and %d more drives", len(s.Drives)-rows))
+		return append(out, fmt.Sprintf("and %d more drives  errors %d", len(s.Drives)-rows, errs))
+	}
+	if rows == h {
+		return out // the drives themselves say more than what they have in common
 	}
 	if room := h - len(out) - 2; room >= 3 {
 		if sum, top := together(s.Drives); len(sum) > 60 {
@@ -94,8 +100,8 @@ func together(ds []Drive) (sum []float64, top float64) {
 	return sum, top
 }
 
-// fastest is the highest ceiling, 0 if none is known.
-func fastest(ds []Drive) (top float64) {
+// Fastest is the highest ceiling, 0 if none is known.
+func Fastest(ds []Drive) (top float64) {
 	for i := range ds {
 		top = max(top, ds[i].Ceiling)
 	}
@@ -152,6 +158,9 @@ func expertsTitle(s *Sample) string {
 
 func expertsLines(t *theme.Theme, s *Sample, w, h int) []string {
 	e := s.Experts
+	if s.opening() {
+		return []string{chart.Empty(t, "no model is open", w)}
+	}
 	if e.Budget <= 0 {
 		return []string{chart.Empty(t, "all experts are in memory", w)}
 	}

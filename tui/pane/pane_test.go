@@ -72,7 +72,7 @@ func TestUnknownIsSaid(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
-		Count(41203): "41 203", GB(27.3e9): "27.3", Speed(0.97): "0.97", Speed(42.3): "42", Speed(0): "--", Speed(math.NaN()): "--",
+		Count(41203): "41 203", UnitFor(0).Of(27.3e9): "27.3", UnitFor(2e6).Of(1.25e6): "1.2", UnitFor(9e5).Of(7e5): "700.0", Speed(0.97): "0.97", Speed(42.3): "42", Speed(0): "--", Speed(math.NaN()): "--",
 		Span(0): "0s", Span(41 * time.Second): "41s", Span(20*time.Minute + 41*time.Second): "20m41s", Span(26*time.Hour + 5*time.Minute): "26h05m",
 		Percent(0.934): "93%", Percent(math.NaN()): "--",
 	} {

@@ -33,6 +33,9 @@ func (s State) Busy() bool {
 	return false
 }
 
+// opening says that there is no model yet.
+func (s *Sample) opening() bool { return s.State == Setup || s.State == Loading }
+
 // A Sample is everything the screen shows of the work at one moment. Slices are
 // read only and may be shared with other Samples; who publishes a Sample replaces
 // a slice or appends to it, and never changes an element. A zero or nil part means
