@@ -47,23 +47,12 @@ func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Lis
 	if err := e.check(&req); err != nil {
 		return res, err
 	}
-	lane, err := e.acquire(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			res.Finish = Cancelled
+	err := e.withLane(ctx, &res, func(w *lane) error {
+		if err := w.prefill(ctx, []Prompt{{seq, req.Tokens}}, &res, l); err != nil {
+			return err
 		}
-		return res, err
-	}
-	defer lane.release()
-	err = lane.prefill(ctx, []Prompt{{seq, req.Tokens}}, &res, l)
-	if err == nil {
-		err = lane.decode(ctx, seq, req, &res, l)
-	}
-	e.stats.add(&res)
-	if err != nil && ctx.Err() != nil {
-		res.Finish = Cancelled
-		return res, context.Cause(ctx)
-	}
+		return w.decode(ctx, seq, req, &res, l)
+	})
 	return res, err
 }
 

@@ -64,6 +64,27 @@ func (l *lane) release() {
 	l.e.lanes <- l
 }
 
+// withLane runs a call: it waits for a lane, counts what was done, and says that it
+// was cancelled if that is why it ended.
+func (e *Engine) withLane(ctx context.Context, res *Result, call func(w *lane) error) error {
+	run := func() error {
+		w, err := e.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer w.release()
+		err = call(w)
+		e.stats.add(res)
+		return err
+	}
+	err := run()
+	if err != nil && ctx.Err() != nil {
+		res.Finish = Cancelled
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // begin starts a new call.
 func (l *lane) begin() {
 	if r := l.e.opts.Routes; r != nil {

@@ -160,34 +160,3 @@ func (k *keeper) save() {
 		k.tell(Notice{Text: fmt.Sprintf("What experts are used most could not be kept for the next run: %v. Nothing else is lost.", err)})
 	}
 }
-
-// writeWhole writes a file aside, synced and renamed, so that it is either the old
-// one or the new one. Its folder is made if it is not there.
-func writeWhole(path string, data []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}

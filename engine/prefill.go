@@ -33,23 +33,13 @@ func (e *Engine) Prefill(ctx context.Context, prompts []Prompt, l Listener) (Res
 			}
 		}
 	}
-	lane, err := e.acquire(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			res.Finish = Cancelled
+	err := e.withLane(ctx, &res, func(w *lane) error {
+		if err := w.prefill(ctx, prompts, &res, l); err != nil {
+			return err
 		}
-		return res, err
-	}
-	defer lane.release()
-	err = lane.prefill(ctx, prompts, &res, l)
-	e.stats.add(&res)
-	switch {
-	case err == nil:
 		res.Finish = Length
-	case ctx.Err() != nil:
-		res.Finish = Cancelled
-		return res, context.Cause(ctx)
-	}
+		return nil
+	})
 	return res, err
 }
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 )
 
 // A snapshot is a Sequence on disk, so that a conversation goes on without being
@@ -111,31 +110,12 @@ func (e *Engine) SnapshotBytes(n int) int64 {
 
 // SaveSnapshot writes the sequence to a file: aside, synced and renamed, so that
 // the file is either the old one or the whole new one, whatever happens.
-func (e *Engine) SaveSnapshot(path string, seq *Sequence) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+func (e *Engine) SaveSnapshot(path string, seq *Sequence) error {
+	err := writeAside(path, func(w io.Writer) error { return e.WriteSnapshot(w, seq) })
 	if err != nil {
-		return fmt.Errorf("writing a snapshot: %w", err)
+		return fmt.Errorf("writing the snapshot %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("writing the snapshot %s: %w", path, err)
-		}
-	}()
-	if err := e.WriteSnapshot(f, seq); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 // snapshotReader reads and sums.

@@ -122,6 +122,20 @@ func (d *disks) logits(t testing.TB, o Options, rows int) ([]float32, Streaming,
 	return out, st, err
 }
 
+// flip changes a bit of a file of the model.
+func (d *disks) flip(t testing.TB, file string, at int64) {
+	t.Helper()
+	path := filepath.Join(d.dir, filepath.FromSlash(file))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func sameLogits(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -365,15 +379,7 @@ func TestSumsOutliveTheRun(t *testing.T) {
 	}
 	for _, obj := range d.cat.Model().Objects { // one byte of every expert
 		x := obj.Extents[0]
-		path := filepath.Join(d.dir, filepath.FromSlash(x.File))
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data[x.Offset+x.Length/2] ^= 1
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		d.flip(t, x.File, x.Offset+x.Length/2)
 	}
 	_, _, err = d.logits(t, o, 1)
 	var bad *expert.Error

@@ -227,15 +227,7 @@ func TestTrunkSumsOutliveTheRun(t *testing.T) {
 		}
 		flip := func() {
 			x := cat.Model().Objects[0].Extents[0]
-			path := filepath.Join(d.dir, filepath.FromSlash(x.File))
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data[x.Offset+x.Length/3] ^= 1
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			d.flip(t, x.File, x.Offset+x.Length/3)
 		}
 		flip()
 		o.Model = d.dir

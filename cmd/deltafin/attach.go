@@ -92,11 +92,7 @@ func tell(ctx context.Context, r control.Request, thread string) error {
 			return err
 		}
 	}
-	dir, err := controlDir()
-	if err != nil {
-		return err
-	}
-	cl, err := control.Dial(ctx, dir)
+	cl, err := dialOwner(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
 		return errNobody
 	}
@@ -106,13 +102,19 @@ func tell(ctx context.Context, r control.Request, thread string) error {
 	return errors.Join(cl.Do(ctx, r), cl.Close())
 }
 
-// attach follows the running deltafin until its answer ends.
-func attach(ctx context.Context, s streams) error {
+// dialOwner opens the socket of the running deltafin; control.ErrNotRunning if there
+// is none.
+func dialOwner(ctx context.Context) (*control.Client, error) {
 	dir, err := controlDir()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cl, err := control.Dial(ctx, dir)
+	return control.Dial(ctx, dir)
+}
+
+// attach follows the running deltafin until its answer ends.
+func attach(ctx context.Context, s streams) error {
+	cl, err := dialOwner(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
 		return errNobody
 	}

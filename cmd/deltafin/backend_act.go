@@ -17,39 +17,31 @@ import (
 	"deltafin/tui"
 )
 
-// question is what the driver is asked: the text, and that of the files below it.
-func (b *backend) question(k *desk, q tui.Question) (jobs.Question, error) {
+// asks hands the driver a question: the text, and that of the files below it.
+func (b *backend) asks(q tui.Question, to func(*jobs.Driver, jobs.Question) error) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
 	text, sources, err := k.withFiles(q.Text, q.Files)
-	return jobs.Question{Thread: q.Thread, Branch: q.Branch, Text: text, Folder: workingFolder(), Sources: sources}, err
+	if err != nil {
+		return err
+	}
+	defer b.nudge()
+	return to(k.d, jobs.Question{Thread: q.Thread, Branch: q.Branch, Text: text, Folder: workingFolder(), Sources: sources})
 }
 
 // Ask implements tui.Backend.
 func (b *backend) Ask(ctx context.Context, q tui.Question) error {
-	k, err := b.desk()
-	if err != nil {
+	return b.asks(q, func(d *jobs.Driver, q jobs.Question) error {
+		_, err := d.Ask(ctx, q)
 		return err
-	}
-	ask, err := b.question(k, q)
-	if err != nil {
-		return err
-	}
-	defer b.nudge()
-	_, err = k.d.Ask(ctx, ask)
-	return err
+	})
 }
 
 // BreakIn implements tui.Backend.
 func (b *backend) BreakIn(ctx context.Context, q tui.Question) error {
-	k, err := b.desk()
-	if err != nil {
-		return err
-	}
-	ask, err := b.question(k, q)
-	if err != nil {
-		return err
-	}
-	defer b.nudge()
-	return k.d.BreakIn(ctx, ask)
+	return b.asks(q, func(d *jobs.Driver, q jobs.Question) error { return d.BreakIn(ctx, q) })
 }
 
 // Pause implements tui.Backend.

@@ -74,16 +74,16 @@ func printGarbage(s streams, g session.Garbage, strays []threads.Stray, dry bool
 		fmt.Fprintf(s.out, "thread    %s  %s\n", t.ID.Short(), printable(title(t.Title)))
 	}
 	for _, sn := range g.Snapshots {
-		fmt.Fprintf(s.out, "snapshot  %s  %s\n", sn.Path, sizeText(sn.Bytes))
+		fmt.Fprintf(s.out, "snapshot  %s  %s\n", sn.Path, bytesText(sn.Bytes))
 	}
 	for _, st := range strays {
 		total += st.Bytes
-		fmt.Fprintf(s.out, "stray     %s  %s\n", st.Path, sizeText(st.Bytes))
+		fmt.Fprintf(s.out, "stray     %s  %s\n", st.Path, bytesText(st.Bytes))
 	}
 	verb := "removed"
 	if dry {
 		verb = "would remove"
 	}
-	_, err := fmt.Fprintf(s.out, "%s %d threads and %d files, %s\n", verb, len(g.Threads), len(g.Snapshots)+len(strays), sizeText(total))
+	_, err := fmt.Fprintf(s.out, "%s %d threads and %d files, %s\n", verb, len(g.Threads), len(g.Snapshots)+len(strays), bytesText(total))
 	return err
 }

@@ -36,7 +36,7 @@ type runFlags struct {
 func (f *runFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.snapshots, "snapshots", "", "folder for snapshots (default: in the state folder, see deltafin paths)")
-	fl.StringVar(&f.budget, "snapshot-budget", "", "most bytes that all snapshots together may take (default: "+sizeText(threads.DefaultBudget)+")")
+	fl.StringVar(&f.budget, "snapshot-budget", "", "most bytes that all snapshots together may take (default: "+bytesText(threads.DefaultBudget)+")")
 	fl.BoolVar(&f.otherModel, "other-model", false, "go on although the thread was made with another model; it is read again from the start")
 	_ = c.MarkFlagDirname("snapshots")
 }
@@ -132,7 +132,7 @@ func (t *threadAnswer) listener() threads.Listener {
 			if s.Kind == threads.StageSave {
 				verb = "writing"
 			}
-			t.status.set("%s the snapshot of %d tokens, %s", verb, s.Tokens, sizeText(s.Bytes))
+			t.status.set("%s the snapshot of %d tokens, %s", verb, s.Tokens, bytesText(s.Bytes))
 		},
 		Notice: func(n threads.Notice) {
 			if n.Kind != threads.NoticePaused && n.Kind != threads.NoticeError { // these are said at the end
@@ -231,9 +231,6 @@ func resultOf(res threads.Result, ids []int) engine.Result {
 	t := res.Timing
 	return engine.Result{Tokens: ids, Finish: finish(res.Stop), Reused: t.Reused, Prefilled: t.Prefill, PrefillTime: t.PrefillT, DecodeTime: t.DecodeT}
 }
-
-// sizeText prints bytes in the units that drives are sold in.
-func sizeText(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 
 // workingFolder is noted with a new thread; not knowing it is no error.
 func workingFolder() string {

@@ -294,7 +294,7 @@ func (l *lineScreen) progress(st *jobs.State) {
 		l.status.set("thinking: %d tokens, %.1f tokens/s", st.Think, st.Rate(30))
 	case jobs.Restoring, jobs.Saving:
 		if st.Stage.Tokens > 0 {
-			l.status.set("%s: the state after %d tokens, %s", st.Phase, st.Stage.Tokens, sizeText(st.Stage.Bytes))
+			l.status.set("%s: the state after %d tokens, %s", st.Phase, st.Stage.Tokens, bytesText(st.Stage.Bytes))
 		}
 	}
 }

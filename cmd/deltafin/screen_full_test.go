@@ -3,7 +3,6 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"deltafin/session"
-	"deltafin/session/control"
 )
 
 // TestScreenOnAMuteTerminal: the first frame does not wait for a terminal that
@@ -61,25 +59,7 @@ func TestScreenClosedStopsNothing(t *testing.T) {
 	p.typed("hello\r")
 	p.until("PREFILL", 20*time.Second)
 	p.tty.Close()
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "state", "control"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	detached := false
-	err = c.Follow(t.Context(), control.MinEvery, func(st control.Status) error {
-		detached = detached || st.Screen == "" && st.Tokens > 0
-		return nil
-	})
-	if err != nil || !detached {
-		t.Errorf("followed to %v, detached %v", err, detached)
-	}
-	if code := p.exit(); code != exitDone {
-		t.Errorf("exit %d", code)
-	}
-	if th := threadOf(t, dir); len(th.Turns) != 2 || th.Turns[1].Status != session.Done || th.Turns[1].Body.Text == "" {
-		t.Errorf("%+v", th.Turns)
-	}
+	p.endsDetached()
 }
 
 // TestScreenTerminated: SIGTERM pauses, saves, gives the terminal back and exits with

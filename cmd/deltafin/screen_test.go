@@ -137,6 +137,34 @@ func (p *terminal) exit() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// endsDetached watches the program, whose terminal has gone, through its socket: the
+// work goes on without a screen, to the end of its one answer, and the program with it.
+func (p *terminal) endsDetached() *session.Thread {
+	t := p.t
+	t.Helper()
+	c, err := control.Dial(t.Context(), filepath.Join(p.home, "state", "control"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	detached := false
+	err = c.Follow(t.Context(), control.MinEvery, func(st control.Status) error {
+		detached = detached || st.Screen == "" && st.Tokens > 0
+		return nil
+	})
+	if err != nil || !detached {
+		t.Errorf("followed to %v, detached %v", err, detached)
+	}
+	if code := p.exit(); code != exitDone {
+		t.Errorf("exit %d", code)
+	}
+	th := threadOf(t, p.home)
+	if n := len(th.Turns); n != 2 || th.Turns[1].Status != session.Done || th.Turns[1].Body.Text == "" {
+		t.Errorf("%+v", th.Turns)
+	}
+	return th
+}
+
 // threadOf loads the one thread that was kept.
 func threadOf(t *testing.T, home string) *session.Thread {
 	t.Helper()
@@ -204,27 +232,7 @@ func TestClosedTerminalStopsNothing(t *testing.T) {
 	p.typed("hello\n")
 	p.until("reading the question", 20*time.Second)
 	p.tty.Close() // the kernel sends SIGHUP and ends the input
-
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "state", "control"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	detached := false
-	err = c.Follow(t.Context(), control.MinEvery, func(st control.Status) error {
-		detached = detached || st.Screen == "" && st.Tokens > 0
-		return nil
-	})
-	if err != nil || !detached {
-		t.Errorf("followed to %v, detached %v", err, detached)
-	}
-	if code := p.exit(); code != exitDone {
-		t.Errorf("exit %d", code)
-	}
-	th := threadOf(t, dir)
-	if n := len(th.Turns); n != 2 || th.Turns[1].Status != session.Done || th.Turns[1].Body.Text == "" {
-		t.Errorf("%+v", th.Turns)
-	}
+	th := p.endsDetached()
 	if len(th.Events) == 0 || th.Events[0].Kind != "detached" {
 		t.Errorf("events %+v", th.Events)
 	}

@@ -159,7 +159,7 @@ func printSessions(w io.Writer, rows []sessionSummary) error {
 			branches = fmt.Sprintf(" (%s, %d branches)", r.Branch, r.Branches)
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.ID.Short(), state(r.Status), r.Updated.Local().Format("2006-01-02 15:04"),
-			r.Turns, r.Tokens, sizeText(r.Bytes), printable(title(r.Title)+branches))
+			r.Turns, r.Tokens, bytesText(r.Bytes), printable(title(r.Title)+branches))
 	}
 	return tab.Flush()
 }

@@ -85,11 +85,7 @@ func readStatus(ctx context.Context) (*statusReport, error) {
 
 // running asks the owner, if there is one.
 func (r *statusReport) running(ctx context.Context) error {
-	dir, err := controlDir()
-	if err != nil {
-		return err
-	}
-	cl, err := control.Dial(ctx, dir)
+	cl, err := dialOwner(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
 		return nil
 	}

@@ -16,20 +16,9 @@ const mixerGain = 0.35
 
 // A tensor is one tensor to be made.
 type tensor struct {
-	name  string
-	dtype checkpoint.DType
-	shape []int
-	seed  uint64
-	fill  filler
-}
-
-// bytes is the size of the tensor.
-func (t *tensor) bytes() int64 {
-	n := t.dtype.Bits() / 8
-	for _, d := range t.shape {
-		n *= int64(d)
-	}
-	return n
+	checkpoint.Entry
+	seed uint64
+	fill filler
 }
 
 // A filler makes the bytes of a tensor from offset at on, both a multiple of 32.
@@ -120,7 +109,7 @@ func scales(cols int, gain float64) filler {
 // trunk says how a tensor outside the routed experts is filled.
 func (m *Model) trunk(s checkpoint.Spec) tensor {
 	c := m.cfg
-	t := tensor{name: prefix + s.Name, dtype: s.DType, shape: s.Shape}
+	t := tensor{Entry: checkpoint.Entry{Name: prefix + s.Name, DType: s.DType, Shape: s.Shape}}
 	n := 1
 	for _, d := range s.Shape {
 		n *= d
@@ -134,7 +123,7 @@ func (m *Model) trunk(s checkpoint.Spec) tensor {
 	is := func(suffix string) bool { return strings.HasSuffix(s.Name, suffix) }
 	switch {
 	case is("A_log"): // one per head, padded with zeros as in the official files
-		t.shape = []int{max(c.KDAHeads, c.KDAHeadDim)}
+		t.Shape = []int{max(c.KDAHeads, c.KDAHeadDim)}
 		t.fill = normal32(0, 0.5, c.KDAHeads)
 	case is("e_score_correction_bias"):
 		// A score is the sigmoid of about a unit normal: it spreads by 0.21.
@@ -154,7 +143,7 @@ func (m *Model) trunk(s checkpoint.Spec) tensor {
 	default:
 		t.fill = flat(0, 1/math.Sqrt(float64(s.Shape[1])))
 	}
-	t.seed = seedOf(m.opt.Seed, t.name)
+	t.seed = seedOf(m.opt.Seed, t.Name)
 	return t
 }
 
@@ -169,10 +158,10 @@ func (m *Model) expert(layer, e int) []tensor {
 		}
 		name := prefix + checkpoint.LayerName(layer, expertName(e, w))
 		for _, t := range []tensor{
-			{name: name + "_packed", shape: []int{rows, cols / 2}, fill: codes},
-			{name: name + "_scale", shape: []int{rows, cols / 32}, fill: m.scales[w-1]},
+			{Entry: checkpoint.Entry{Name: name + "_packed", Shape: []int{rows, cols / 2}}, fill: codes},
+			{Entry: checkpoint.Entry{Name: name + "_scale", Shape: []int{rows, cols / 32}}, fill: m.scales[w-1]},
 		} {
-			t.dtype, t.seed = checkpoint.U8, seedOf(m.opt.Seed, t.name)
+			t.DType, t.seed = checkpoint.U8, seedOf(m.opt.Seed, t.Name)
 			out = append(out, t)
 		}
 	}

@@ -1,8 +1,6 @@
 package synth
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
@@ -60,13 +58,14 @@ func New(o Options) (*Model, error) {
 		}
 	}
 	for i, list := range lists {
-		s := shard{name: fmt.Sprintf("model-%05d-of-%06d.safetensors", i+1, len(lists)), tensors: list}
-		if s.header, err = header(list); err != nil {
-			return nil, err
+		entries := make([]checkpoint.Entry, len(list))
+		for k := range list {
+			entries[k] = list[k].Entry
 		}
+		s := shard{name: fmt.Sprintf("model-%05d-of-%06d.safetensors", i+1, len(lists)), tensors: list, header: checkpoint.FormatHeader(entries)}
 		s.size = int64(len(s.header))
-		for i := range list {
-			s.size += list[i].bytes()
+		for k := range list {
+			s.size += list[k].Bytes()
 		}
 		m.shards = append(m.shards, s)
 	}
@@ -85,40 +84,14 @@ func (m *Model) Bytes() int64 {
 	return n
 }
 
-// header is the header of a safetensors file, its length in front, padded with
-// spaces to a multiple of 8.
-func header(list []tensor) ([]byte, error) {
-	var h bytes.Buffer
-	h.Write(make([]byte, 8))
-	h.WriteString(`{"__metadata__":{"format":"pt"}`)
-	at := int64(0)
-	for i := range list {
-		t := &list[i]
-		shape, err := json.Marshal(t.shape)
-		if err != nil {
-			return nil, err
-		}
-		end := at + t.bytes()
-		fmt.Fprintf(&h, `,%q:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, t.name, t.dtype, shape, at, end)
-		at = end
-	}
-	h.WriteString("}")
-	for h.Len()%8 != 0 {
-		h.WriteByte(' ')
-	}
-	out := h.Bytes()
-	binary.LittleEndian.PutUint64(out, uint64(len(out)-8))
-	return out, nil
-}
-
 // index is the text of the index file.
 func (m *Model) index() ([]byte, error) {
 	weights, total := map[string]string{}, int64(0)
 	for i := range m.shards {
 		for k := range m.shards[i].tensors {
 			t := &m.shards[i].tensors[k]
-			weights[t.name] = m.shards[i].name
-			total += t.bytes()
+			weights[t.Name] = m.shards[i].name
+			total += t.Bytes()
 		}
 	}
 	return json.MarshalIndent(map[string]any{"metadata": map[string]any{"total_size": total}, "weight_map": weights}, "", "  ")

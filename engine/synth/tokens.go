@@ -39,11 +39,13 @@ func ranks(vocab int) []byte {
 	return b.Bytes()
 }
 
-// tokenizerConfig names the special tokens.
-func tokenizerConfig(vocab int) ([]byte, error) {
+// Tokenizer makes the files of a tokenizer of a vocabulary, at least 512: the rank
+// file, and the configuration that names the special tokens.
+func Tokenizer(vocab int) (rankFile, config []byte, err error) {
 	added := map[string]any{}
 	for _, s := range specials {
 		added[fmt.Sprint(vocab-256+s.at)] = map[string]any{"content": s.name, "special": s.at < 3 || s.at > 5}
 	}
-	return json.MarshalIndent(map[string]any{"added_tokens_decoder": added}, "", "  ")
+	config, err = json.MarshalIndent(map[string]any{"added_tokens_decoder": added}, "", "  ")
+	return ranks(vocab), config, err
 }

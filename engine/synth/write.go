@@ -129,7 +129,7 @@ func (m *Model) small(dir string) error {
 	if err != nil {
 		return err
 	}
-	names, err := tokenizerConfig(m.cfg.Vocab)
+	ranks, names, err := Tokenizer(m.cfg.Vocab)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (m *Model) small(dir string) error {
 	}{
 		{checkpoint.IndexFile, index},
 		{checkpoint.GenerationFile, fmt.Appendf(nil, "{\"eos_token_id\": %d}\n", m.cfg.EOS)},
-		{"tiktoken.model", ranks(m.cfg.Vocab)},
+		{"tiktoken.model", ranks},
 		{"tokenizer_config.json", names},
 		{checkpoint.ConfigFile, config},
 	} {
@@ -207,10 +207,10 @@ func (w *job) shard(ctx context.Context, s *shard) (err error) {
 	at := int64(len(s.header))
 	for i := range s.tensors {
 		t := &s.tensors[i]
-		for from, n := int64(0), t.bytes(); from < n; from += chunk {
+		for from, n := int64(0), t.Bytes(); from < n; from += chunk {
 			spans = append(spans, span{t, from, min(from+chunk, n), at + from})
 		}
-		at += t.bytes()
+		at += t.Bytes()
 	}
 	if err := w.fill(ctx, f, spans); err != nil {
 		return err

@@ -1,8 +1,6 @@
 package checkpointtest
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"deltafin/engine/checkpoint"
+	"deltafin/engine/synth"
 )
 
 // A tensor in the making.
@@ -94,23 +93,13 @@ func writeShards(dir string, shards [][]tensor, single bool) error {
 // ShardName is the official name of shard i (from 1) of n.
 func ShardName(i, n int) string { return fmt.Sprintf("model-%05d-of-%06d.safetensors", i, n) }
 
-// encode writes a safetensors file, tensors in the given order, the header padded
-// with spaces to a multiple of 8.
+// encode writes a safetensors file, tensors in the given order.
 func encode(list []tensor) []byte {
-	var h bytes.Buffer
-	h.WriteString(`{"__metadata__":{"format":"pt"}`)
-	at := 0
-	for _, t := range list {
-		shape, _ := json.Marshal(t.shape)
-		fmt.Fprintf(&h, `,%q:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, t.name, t.dtype, shape, at, at+len(t.data))
-		at += len(t.data)
+	entries := make([]checkpoint.Entry, len(list))
+	for i, t := range list {
+		entries[i] = checkpoint.Entry{Name: t.name, DType: t.dtype, Shape: t.shape}
 	}
-	h.WriteString("}")
-	for h.Len()%8 != 0 {
-		h.WriteByte(' ')
-	}
-	out := binary.LittleEndian.AppendUint64(nil, uint64(h.Len()))
-	out = append(out, h.Bytes()...)
+	out := checkpoint.FormatHeader(entries)
 	for _, t := range list {
 		out = append(out, t.data...)
 	}
@@ -235,31 +224,16 @@ func (w *writer) packed(name string, rows, cols int) []tensor {
 // 256 special ids.
 const byteVocab = 512
 
-// specials are the named special ids, by distance from the first. Spec section 5.1.
-var specials = []struct {
-	at   int
-	name string
-}{
-	{0, "[BOS]"}, {1, "[EOS]"}, {2, "<|end_of_msg|>"}, {3, "<|open|>"}, {4, "<|close|>"}, {5, "<|sep|>"},
-	{6, "[start_header_id]"}, {7, "[end_header_id]"}, {9, "[EOT]"}, {18, "<|media_begin|>"},
-	{19, "<|media_content|>"}, {20, "<|media_end|>"}, {21, "<|media_pad|>"}, {65, "<osagent_mode>"},
-	{254, "[UNK]"}, {255, "[PAD]"},
-}
-
 func writeTokenizer(dir string, vocab int) error {
 	if vocab != byteVocab {
 		return nil
 	}
-	var ranks strings.Builder
-	for b := range 256 {
-		fmt.Fprintf(&ranks, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "tiktoken.model"), []byte(ranks.String()), 0o644); err != nil {
+	ranks, config, err := synth.Tokenizer(vocab)
+	if err != nil {
 		return err
 	}
-	added := map[string]any{}
-	for _, s := range specials {
-		added[fmt.Sprint(256+s.at)] = map[string]any{"content": s.name, "special": s.at < 3 || s.at > 5}
+	if err := os.WriteFile(filepath.Join(dir, "tiktoken.model"), ranks, 0o644); err != nil {
+		return err
 	}
-	return writeJSON(dir, "tokenizer_config.json", map[string]any{"added_tokens_decoder": added})
+	return os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), config, 0o644)
 }
