@@ -86,6 +86,13 @@ func TestBadInputEndsWithOneLine(t *testing.T) {
 		{"kernel", nil, []string{"ask", "--kernel", "abacus", "hello"}, exitUsage, []string{"abacus", "generic"}},
 		{"inert flag", nil, []string{"tokenize", "--no-think", "hello"}, exitUsage, []string{"--no-think", "--chat"}},
 		{"timeout", nil, []string{"ask", "--timeout", "0s", "hello"}, exitUsage, []string{"--timeout"}},
+		{"theme without a terminal", nil, []string{"demo", "--theme", "pink"}, exitUsage, []string{"--theme pink", "no terminal"}},
+		{"theme of nothing", nil, []string{"demo", "--plain", "--theme", "dark"}, exitUsage, []string{"--theme", "--plain"}},
+		{"nothing to tell", nil, []string{"tell"}, exitUsage, []string{"pause", "break-in"}},
+		{"bench of no model", func() string { return filepath.Join(t.TempDir(), "nothing") }, []string{"bench", "decode", "--cache", "1MB"}, exitNoModel, []string{"nothing"}},
+		{"no such machine", nil, []string{"plan", "abacus"}, exitUsage, []string{"abacus", "m5max"}},
+		{"synth without a place", nil, []string{"synth"}, exitUsage, []string{"--out"}},
+		{"too little memory", nil, []string{"ask", "--memory", "1kB", "hello"}, exitMemory, []string{"1.0 kB", "needs"}},
 		{"unwritable out", nil, []string{"logits", "--ids", "1", "--out", filepath.Join(os.DevNull, "x")}, exitError, []string{os.DevNull}},
 	}
 	for _, c := range cases {
