@@ -39,13 +39,18 @@ func look(t testing.TB, name string, p theme.Profile) *theme.Theme {
 	return th
 }
 
+// TestMain sets the zone that clocks on the screen are in, once: timers read it.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
+
 func open(t testing.TB, state string, w, h int) *screen {
 	return openIn(t, state, w, h, look(t, theme.Mono, theme.NoColour))
 }
 
 func openIn(t testing.TB, state string, w, h int, th *theme.Theme) *screen {
 	t.Helper()
-	time.Local = time.UTC
 	f := tuitest.New(state)
 	s := &screen{m: tui.NewModel(t.Context(), tui.Options{Backend: f, Theme: th, Now: func() time.Time { return tuitest.Now }}), f: f}
 	s.run(s.m.Init())
