@@ -117,3 +117,47 @@ func TestRefusesBadRequests(t *testing.T) {
 		t.Errorf("second Close: %v", err)
 	}
 }
+
+// TestBatchesShareAChannel: batches of ReadTo send to one channel, told apart by key;
+// each result says how many bytes came, all of them for a good one, and the channel
+// stays open.
+func TestBatchesShareAChannel(t *testing.T) {
+	const n, size = 12, 3*ssdio.BlockSize + 7
+	w := makeWorld(t, worldOptions{objects: n, size: size, odd: 100, place: copies(2)})
+	arena := newArena(t, size, n, 0)
+	set := w.open(t, nil)
+	results := make(chan ssdio.Result, n+1)
+	reqs := w.requests(t, arena, w.keys...)
+	for i := 0; i < n; i += 3 {
+		set.ReadTo(t.Context(), ssdio.Demand, reqs[i:i+3], results)
+	}
+	set.ReadTo(t.Context(), ssdio.Prefetch, []ssdio.Request{{Key: ssdio.Key{Layer: 99}, Into: ssdio.Fixed(make([]byte, 1))}}, results)
+	set.ReadTo(t.Context(), ssdio.Demand, nil, results) // nothing comes of it
+	seen := map[ssdio.Key]bool{}
+	for range n + 1 {
+		r := <-results
+		if seen[r.Key] {
+			t.Errorf("%s came twice", r.Key)
+		}
+		seen[r.Key] = true
+		if r.Key.Layer == 99 {
+			if !errors.Is(r.Err, ssdio.ErrUnknownKey) || r.Arrived != 0 {
+				t.Errorf("an unknown key: %v, %d bytes", r.Err, r.Arrived)
+			}
+			continue
+		}
+		w.same(t, r)
+		if r.Arrived != size {
+			t.Errorf("%s: %d bytes came of %d", r.Key, r.Arrived, size)
+		}
+		r.Into.Slot().Free()
+	}
+	if err := set.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case r, open := <-results:
+		t.Errorf("more came, or the channel was closed: %+v, %v", r, open)
+	default:
+	}
+}
