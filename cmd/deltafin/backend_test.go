@@ -15,8 +15,7 @@ import (
 // demoBackend is the backend of a demonstration that is idle.
 func demoBackend(t *testing.T) *backend {
 	t.Helper()
-	var b *backend
-	b = newBackend(func(ctx context.Context, _ string) (*desk, error) {
+	b := newBackend(func(ctx context.Context, _ string) (*desk, error) {
 		k := newDesk(streams{})
 		return k, k.openDemo(ctx, demoOptions(false, 50))
 	})
