@@ -54,10 +54,11 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 // newClient greets.
 func newClient(c net.Conn) (*Client, error) {
 	cl := &Client{c: c, lines: newLineReader(c)}
-	if err := c.SetReadDeadline(time.Now().Add(greetTimeout)); err != nil {
-		return nil, err
+	var line []byte
+	err := c.SetReadDeadline(time.Now().Add(greetTimeout)) // may find it closed already
+	if err == nil {
+		line, err = cl.lines.next()
 	}
-	line, err := cl.lines.next()
 	if err != nil {
 		return nil, fmt.Errorf("the running deltafin does not greet: %w", err)
 	}

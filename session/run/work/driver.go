@@ -114,7 +114,7 @@ func New(store *session.Store, r *run.Runner, opt Options) *Driver {
 // impossible.
 func (d *Driver) Run(ctx context.Context) error {
 	for {
-		j, timer, err := d.next(ctx)
+		j, pause, timer, err := d.next(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -122,7 +122,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			return err
 		}
 		if j != nil {
-			d.answer(ctx, *j)
+			d.answer(ctx, *j, pause)
 			continue
 		}
 		select {
@@ -171,20 +171,29 @@ func (d *Driver) Offer(ctx context.Context) error {
 	return nil
 }
 
-// next picks what to do. Without anything, timer says when to look again.
-func (d *Driver) next(ctx context.Context) (j *job, timer <-chan time.Time, err error) {
+// next picks what to do and counts it as under way, in one step: whoever asks
+// sees it either waiting or being answered. Without anything, timer says when to
+// look again.
+func (d *Driver) next(ctx context.Context) (j *job, pause chan struct{}, timer <-chan time.Time, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended || ctx.Err() != nil {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	if len(d.waiting) > 0 {
 		j, d.waiting = &d.waiting[0], d.waiting[1:]
-		return j, nil, nil
+	} else if d.flow {
+		j, timer, err = d.nextQueued(ctx)
 	}
-	if !d.flow {
-		return nil, nil, nil
+	if j != nil {
+		pause = make(chan struct{})
+		d.pause = pause
 	}
+	return j, pause, timer, err
+}
+
+// nextQueued picks the question of the queue whose turn it is. The caller holds mu.
+func (d *Driver) nextQueued(ctx context.Context) (*job, <-chan time.Time, error) {
 	now := d.opt.Now()
 	q, ok, wake, err := d.store.NextQueued(ctx, now)
 	if err != nil {
@@ -207,20 +216,12 @@ func (d *Driver) next(ctx context.Context) (j *job, timer <-chan time.Time, err 
 	return nil, nil, nil
 }
 
-// answer does one job and publishes how it ended.
-func (d *Driver) answer(ctx context.Context, j job) {
-	pause := make(chan struct{})
-	d.mu.Lock()
-	if d.ended {
-		d.mu.Unlock()
-		return
-	}
-	d.pause = pause
-	d.mu.Unlock()
+// answer does one job and publishes how it ended. Closing pause stops it.
+func (d *Driver) answer(ctx context.Context, j job, pause chan struct{}) {
 	now := d.opt.Now()
 	d.publish(func(s *State) {
 		*s = State{Change: s.Change, Last: s.Last, Ended: s.Ended, Answers: s.Answers,
-			Phase: Restoring, Thread: j.q.Thread, Branch: j.q.Branch, Question: j.q.Text, Began: now}
+			Pausing: s.Pausing, Phase: Restoring, Thread: j.q.Thread, Branch: j.q.Branch, Question: j.q.Text, Began: now}
 	})
 	res, err := d.run(ctx, j, run.Request{Branch: j.q.Branch, Pause: pause, OtherModel: d.opt.OtherModel})
 	if err != nil && res.Turn == 0 && j.kind == queued && res.Thread != 0 {

@@ -34,17 +34,20 @@ type bench struct {
 	d    *Driver
 	gaps chan chan time.Time // waits of the Driver that were begun
 	skip atomic.Int64        // how far its clock is ahead
+	hold atomic.Int64        // answers wait when they have that many tokens; 0: they do not
+	free chan struct{}       // lets an answer go that waits
 	end  func() error
 }
 
 // start opens what lies in a folder and runs a Driver on it.
 func start(t testing.TB, dir string) *bench {
 	t.Helper()
-	b := &bench{t: t, gaps: make(chan chan time.Time, 16)}
+	b := &bench{t: t, gaps: make(chan chan time.Time, 16), free: make(chan struct{})}
 	b.s = must[*session.Store](t)(session.Open(t.Context(), filepath.Join(dir, "data"), &session.Options{Group: -1}))
 	b.e = must[*engine.Engine](t)(engine.Open(t.Context(), engine.Options{Threads: 1}))
-	r := must[*run.Runner](t)(run.New(b.s, b.e, run.Options{Snapshots: filepath.Join(dir, "snapshots")}))
-	b.d = New(b.s, r, Options{MaxTokens: 60, Now: func() time.Time { return time.Now().Add(time.Duration(b.skip.Load())) }, After: func(time.Duration) <-chan time.Time {
+	r := must[*run.Runner](t)(run.New(b.s, b.e, run.Options{Snapshots: filepath.Join(dir, "snapshots"), Now: b.pace}))
+	base := time.Now()
+	b.d = New(b.s, r, Options{MaxTokens: 60, Now: func() time.Time { return base.Add(time.Duration(b.skip.Load())) }, After: func(time.Duration) <-chan time.Time {
 		c := make(chan time.Time, 1)
 		b.gaps <- c
 		return c
@@ -55,6 +58,7 @@ func start(t testing.TB, dir string) *bench {
 	done := make(chan error, 1)
 	go func() { done <- b.d.Run(context.Background()) }()
 	b.end = sync.OnceValue(func() error {
+		b.release()
 		err := errors.Join(b.d.Stop(context.Background()), <-done)
 		return errors.Join(err, b.s.Close(), b.e.Close())
 	})
@@ -64,6 +68,22 @@ func start(t testing.TB, dir string) *bench {
 		}
 	})
 	return b
+}
+
+// pace is the clock of the Runner, which looks at it after every token: the place
+// to make an answer wait, so that no test depends on how fast one comes.
+func (b *bench) pace() time.Time {
+	if n := b.hold.Load(); n > 0 && b.d != nil && int64(len(b.d.State().Answer)) >= n {
+		<-b.free
+	}
+	return time.Now()
+}
+
+// release lets answers go that hold made wait.
+func (b *bench) release() {
+	if b.hold.Swap(0) != 0 {
+		close(b.free)
+	}
 }
 
 // until waits for a state.
@@ -156,11 +176,13 @@ func TestPauseAndResumeGiveTheSameText(t *testing.T) {
 	if err := b.d.Pause(); !errors.Is(err, ErrNothing) {
 		t.Errorf("pausing nothing: %v", err)
 	}
+	b.hold.Store(5)
 	b.ask(story)
 	b.until("five tokens", func(s *State) bool { return len(s.Answer) >= 5 })
 	if err := b.d.Pause(); err != nil {
 		t.Fatal(err)
 	}
+	b.release()
 	st := b.until("a pause", func(s *State) bool { return s.Phase == Paused })
 	if len(st.Answer) >= len(want) || st.Pausing || st.Last.Status != session.Paused {
 		t.Fatalf("%+v", st)
@@ -188,11 +210,19 @@ func TestPauseAndResumeGiveTheSameText(t *testing.T) {
 
 func TestQueueFollowsAfterTheGap(t *testing.T) {
 	b := start(t, t.TempDir())
+	b.hold.Store(1)
 	b.ask(story)
+	b.until("a token", func(s *State) bool { return len(s.Answer) > 0 })
 	if id := b.ask("hello"); id == 0 {
-		t.Error("a question beside an answer was not queued")
+		t.Fatal("a question beside an answer was not queued")
 	}
-	gap := <-b.gaps
+	b.release()
+	var gap chan time.Time
+	select {
+	case gap = <-b.gaps:
+	case <-time.After(time.Minute):
+		t.Fatalf("no gap before the next question; the state is %+v", b.d.State())
+	}
 	if st := b.d.State(); st.Answers != 1 || st.Phase != Idle || st.Next.IsZero() {
 		t.Errorf("in the gap: %+v", st)
 	}
@@ -207,6 +237,35 @@ func TestQueueFollowsAfterTheGap(t *testing.T) {
 	st := b.until("the second answer", func(s *State) bool { return s.Answers == 2 })
 	if items := must[[]session.QueueItem](t)(b.s.Queue(t.Context())); len(items) != 0 || st.Last.How.Settings.Effort != "low" {
 		t.Errorf("queue %v, settings %+v", items, st.Last.How.Settings)
+	}
+}
+
+// TestQuestionsAreNeverBetween: one that was taken from those that wait and is not
+// answered yet counts as under way: the next one is queued, and Stop keeps both.
+func TestQuestionsAreNeverBetween(t *testing.T) {
+	s := must[*session.Store](t)(session.Open(t.Context(), filepath.Join(t.TempDir(), "data"), nil))
+	d := New(s, nil, Options{})
+	must[session.ID](t)(d.Ask(t.Context(), Question{Text: "first"}))
+	j, pause, _, err := d.next(t.Context())
+	if err != nil || j == nil || j.q.Text != "first" {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	if id := must[session.ID](t)(d.Enqueue(t.Context(), Question{Text: "second"})); id == 0 || d.flow {
+		t.Errorf("queued as %s, the queue may begin: %t", id, d.flow)
+	}
+	if id := must[session.ID](t)(d.Ask(t.Context(), Question{Text: "third"})); id == 0 {
+		t.Error("a question overtook the queue")
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-pause:
+	default:
+		t.Error("Stop did not reach the question that was taken")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -231,6 +290,7 @@ func TestQueueLeftBehindWaits(t *testing.T) {
 
 func TestBreakInComesFirst(t *testing.T) {
 	b := start(t, t.TempDir())
+	b.hold.Store(5)
 	b.ask(story)
 	st := b.until("five tokens", func(s *State) bool { return len(s.Answer) >= 5 })
 	b.ask("what waits")
@@ -238,6 +298,7 @@ func TestBreakInComesFirst(t *testing.T) {
 	if err := b.d.BreakIn(t.Context(), Question{Thread: thread, Text: "hello"}); err != nil {
 		t.Fatal(err)
 	}
+	b.release()
 	b.until("the second answer", func(s *State) bool { return s.Answers == 1 && s.Thread == thread && s.Turn != first })
 	th := must[*session.Thread](t)(b.s.Load(t.Context(), thread, session.LoadOptions{}))
 	if len(th.Turns) != 4 || th.Turns[1].Status != session.Interrupted || th.Turns[3].Status != session.Done {
@@ -251,6 +312,7 @@ func TestBreakInComesFirst(t *testing.T) {
 func TestStopKeepsEverything(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, dir)
+	b.hold.Store(5)
 	b.ask(story)
 	st := b.until("five tokens", func(s *State) bool { return len(s.Answer) >= 5 })
 	if err := b.d.BreakIn(t.Context(), Question{Text: "kept"}); err != nil {
