@@ -32,3 +32,6 @@ func Settle(cmd tea.Cmd) []tea.Msg {
 	}
 	return out
 }
+
+// LeadForTest is the time that opens the menu behind the first Ctrl+X.
+var LeadForTest tea.Msg = leadMsg(1)

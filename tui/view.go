@@ -77,7 +77,7 @@ func (m *model) rows() []string {
 		out = append(out, rule)
 	}
 	out = append(out, text.Clamp(m.inputRows(l), l.w, l.input)...)
-	return text.Clamp(append(out, m.foot(l.w)), l.w, l.h)
+	return m.cover(text.Clamp(append(out, m.foot(l.w)), l.w, l.h))
 }
 
 // header: the thread at the left, what is being done at the right.
@@ -278,19 +278,9 @@ func (m *model) inputRows(l layout) []string {
 	return out
 }
 
-// foot is the last line: the leader's menu, a note, what the question will cost,
-// or the keys.
+// foot is the last line: what the question will cost, or the keys.
 func (m *model) foot(w int) string {
 	switch {
-	case m.menu || m.lead > 0 && m.menu:
-		var b strings.Builder
-		b.WriteString(" ctrl+x")
-		for i := range m.keys {
-			if k := &m.keys[i]; k.lead != "" && k.fits(m.s.State.Busy()) {
-				b.WriteString("  " + k.lead + " " + k.name)
-			}
-		}
-		return m.t.Accent.Render(text.Cut(b.String(), w))
 	case m.cost != nil && m.cost.err != nil:
 		return " " + text.CleanLine(m.cost.err.Error())
 	case m.cost != nil && m.in.text != "":
