@@ -13,8 +13,8 @@
 // keys.go is the one place that binds keys: help, footer, command palette and
 // Keys are made from it.
 //
-// What the package never does: it imports no engine, it writes no file, and no
-// single key destroys work.
+// What the package never does: it imports no engine, it writes no file but the
+// one an editor is given (package outside), and no single key destroys work.
 //
 // Caveats: bubbletea v1 asks the terminal for its background when it is imported,
 // unless package aterm, whose path sorts before it, has answered for it.

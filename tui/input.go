@@ -48,13 +48,16 @@ func (e *input) paste(s string) {
 
 func chip(n, lines int) string { return fmt.Sprintf("[paste %d, %d lines]", n, lines) }
 
-// full returns the text with the pastes in the place of their chips.
-func (e *input) full() string {
+// full returns what is sent: the whole text without blanks around it.
+func (e *input) full() string { return strings.TrimSpace(e.whole()) }
+
+// whole returns the text with the pastes in the place of their chips.
+func (e *input) whole() string {
 	s := e.text
 	for i, p := range e.pastes {
 		s = strings.Replace(s, chip(i+1, strings.Count(p, "\n")+1), p, 1)
 	}
-	return strings.TrimSpace(s)
+	return s
 }
 
 // sent keeps the text for the history and empties the input.

@@ -90,6 +90,7 @@ func bindings() []binding {
 		{"sooner", "ctrl+up", "", "move that question one place forward", always, anywhere, false, (*model).sooner},
 		{"later", "ctrl+down", "", "move that question one place back", always, anywhere, false, (*model).later},
 		{"detach", "", "d", "leave; the job goes on", always, anywhere, false, (*model).detach},
+		{"editor", "", "e", "edit the text in your editor ($VISUAL, $EDITOR)", always, anywhere, false, (*model).edit},
 		{"mouse", "f6", "m", "mouse on or off", always, anywhere, false, (*model).toggleMouse},
 		{"freeze", "f7", "", "freeze the screen until a key", always, anywhere, false, (*model).freeze},
 		{"page up", "pgup", "", "scroll up", always, anywhere, false, func(m *model) tea.Cmd { return m.page(-1) }},

@@ -276,6 +276,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		if msg.at == m.edits {
 			m.cost = &msg
 		}
+	case draftMsg:
+		return m.drafted(msg)
+	case editedMsg:
+		return m.reread(msg)
+	case editorMsg:
+		return m.written(msg)
 	default:
 		return m.answered(msg)
 	}

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -22,12 +24,19 @@ import (
 // is written and keeps it.
 type terminal struct {
 	io.Writer
+	file *os.File
 	text chan string // all that came so far, whenever more came
 	end  chan string // all of it, once the program has closed its side
 }
 
 // start runs the screen on a mute terminal of 80 by 24.
 func start(t *testing.T, b tui.Backend, detach <-chan struct{}) (*terminal, <-chan error) {
+	t.Helper()
+	return startWith(t, tui.Options{Backend: b, Detach: detach})
+}
+
+// startWith is start with more options.
+func startWith(t *testing.T, o tui.Options) (*terminal, <-chan error) {
 	t.Helper()
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -37,7 +46,7 @@ func start(t *testing.T, b tui.Backend, detach <-chan struct{}) (*terminal, <-ch
 	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{Writer: master, text: make(chan string, 1), end: make(chan string, 1)}
+	term := &terminal{Writer: master, file: master, text: make(chan string, 1), end: make(chan string, 1)}
 	go func() { // ends with the terminal
 		var all bytes.Buffer
 		buf := make([]byte, 4096)
@@ -56,26 +65,28 @@ func start(t *testing.T, b tui.Backend, detach <-chan struct{}) (*terminal, <-ch
 		}
 	}()
 	done := make(chan error, 1)
-	th := look(t, theme.Mono, theme.NoColour)
+	o.Theme, o.In, o.Out = look(t, theme.Mono, theme.NoColour), slave, slave
 	ctx := t.Context()
 	go func() { // ends with the screen
-		err := tui.Run(ctx, tui.Options{Backend: b, Theme: th, In: slave, Out: slave, Detach: detach})
+		err := tui.Run(ctx, o)
 		slave.Close()
 		done <- err
 	}()
 	return term, done
 }
 
-// shows waits until the terminal has got a text. The test's own time limit ends a
-// wait that is in vain.
+// shows waits until the terminal has got a text.
 func (m *terminal) shows(t *testing.T, want string) {
 	t.Helper()
-	for {
+	last := ""
+	for late := time.After(time.Minute); ; {
 		select {
-		case all := <-m.text:
-			if strings.Contains(all, want) {
+		case last = <-m.text:
+			if strings.Contains(last, want) {
 				return
 			}
+		case <-late:
+			t.Fatalf("%q did not come within a minute; the terminal has:\n%q", want, last)
 		case all := <-m.end:
 			t.Fatalf("the screen ended without %q:\n%q", want, all)
 		}
@@ -145,5 +156,22 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	}
 	if all := <-term.end; !strings.HasSuffix(all, frame.Restore) {
 		t.Errorf("the terminal is left as %q", all[max(0, len(all)-200):])
+	}
+}
+
+// asked waits until the backend was asked for something.
+func (m *terminal) asked(t *testing.T, f *tuitest.Fake) {
+	t.Helper()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(time.Minute)
+	for len(f.Calls()) == 0 {
+		select {
+		case <-look.C:
+		case all := <-m.end:
+			t.Fatalf("the screen ended without a question:\n%q", all)
+		case <-late:
+			t.Fatalf("no question came within a minute; the terminal has:\n%q", <-m.text)
+		}
 	}
 }
