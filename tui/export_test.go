@@ -35,3 +35,6 @@ func Settle(cmd tea.Cmd) []tea.Msg {
 
 // LeadForTest is the time that opens the menu behind the first Ctrl+X.
 var LeadForTest tea.Msg = leadMsg(1)
+
+// SettledForTest is the time after which a window's nth change of width has rested.
+func SettledForTest(n int) tea.Msg { return settledMsg(n) }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"deltafin/tui/theme"
 )
 
 // when says in which state a binding is of use.
@@ -92,6 +94,9 @@ func bindings() []binding {
 		{"detach", "", "d", "leave; the job goes on", always, anywhere, false, (*model).detach},
 		{"editor", "", "e", "edit the text in your editor ($VISUAL, $EDITOR)", always, anywhere, false, (*model).edit},
 		{"mouse", "f6", "m", "mouse on or off", always, anywhere, false, (*model).toggleMouse},
+		{"theme-dark", "", "", "dark theme", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Dark) }},
+		{"theme-light", "", "", "light theme", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Light) }},
+		{"theme-mono", "", "", "theme without colours", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Mono) }},
 		{"freeze", "f7", "", "freeze the screen until a key", always, anywhere, false, (*model).freeze},
 		{"page up", "pgup", "", "scroll up", always, anywhere, false, func(m *model) tea.Cmd { return m.page(-1) }},
 		{"page down", "pgdown", "", "scroll down", always, anywhere, false, func(m *model) tea.Cmd { return m.page(1) }},
@@ -125,6 +130,8 @@ func (b *binding) label() string {
 		return key + ", ctrl+x " + b.lead
 	case b.lead != "":
 		return "ctrl+x " + b.lead
+	case b.key == "": // the input and the palette have it
+		return "/" + b.name
 	}
 	return key
 }

@@ -85,6 +85,7 @@ type model struct {
 	wait func(tea.Cmd) tea.Cmd
 
 	width, height int
+	sizing, sizes int // number of the size that has not rested yet, 0 for none, and of the newest
 	s             Sample
 	r             transcript
 	in            input
@@ -244,7 +245,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
+		return m.resize(msg.Width, msg.Height)
+	case settledMsg:
+		m.settled(int(msg))
 	case tea.KeyMsg:
 		return m.key(msg)
 	case tea.MouseMsg:

@@ -26,6 +26,9 @@ type Options struct {
 	// Save keeps a text that no clipboard takes and says where; nil if it cannot be
 	// kept.
 	Save func(text string) (where string, err error)
+	// Look makes the theme of a name for this terminal, so that the user can change
+	// it; nil if Theme is the only one.
+	Look func(name string) (*theme.Theme, error)
 	// Environ is asked for the variables that say which terminal this is; nil for
 	// none.
 	Environ func(string) string

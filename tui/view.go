@@ -138,7 +138,7 @@ func (m *model) body(l layout) []string {
 		}
 		return m.column(l.w, l.body)
 	}
-	m.r.setWidth(max(1, l.text-1))
+	m.rewrap(l)
 	mid := text.Clamp(m.middle(l), l.text, l.body)
 	if l.panels == 0 && l.sidebar == 0 {
 		return mid

@@ -23,6 +23,7 @@ import (
 type look struct {
 	in, out *os.File
 	theme   *theme.Theme
+	themes  func(name string) (*theme.Theme, error)
 }
 
 // look finds the terminal that the screen can be drawn on. The error is errNoScreen
@@ -46,11 +47,12 @@ func newLook(s streams, name string) (*look, error) {
 	if name == "" {
 		name = d.Name
 	}
-	t, err := theme.New(name, d.Profile, d.Glyphs)
+	themes := func(name string) (*theme.Theme, error) { return theme.New(name, d.Profile, d.Glyphs) }
+	t, err := themes(name)
 	if err != nil {
 		return nil, err
 	}
-	return &look{in: in, out: out, theme: t}, nil
+	return &look{in: in, out: out, theme: t, themes: themes}, nil
 }
 
 // fullSignals are what ends a screen from outside.
@@ -128,7 +130,7 @@ func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, 
 		}
 	}()
 	err := tui.Run(draw, tui.Options{
-		Backend: b, Theme: l.theme, In: l.in, Out: l.out, Detach: detach, Environ: os.Getenv, Save: saveCopy,
+		Backend: b, Theme: l.theme, Look: l.themes, In: l.in, Out: l.out, Detach: detach, Environ: os.Getenv, Save: saveCopy,
 	})
 	close(gone)
 	k := b.close()
