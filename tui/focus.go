@@ -172,7 +172,7 @@ func (m *model) turn(by int) tea.Cmd {
 // copyBlock copies the source of the lowest block on the screen: scroll until it is
 // the one wanted.
 func (m *model) copyBlock() tea.Cmd {
-	b, ok := m.r.lowest(m.textRows() - len(m.messages(m.layout().text-2)))
+	b, ok := m.r.lowest(m.textRows() - len(m.messages(m.layout().text-2, m.textRows())))
 	src := b.Source
 	if b.Fenced {
 		src = b.Code // a program is pasted without its fence

@@ -120,7 +120,7 @@ func TestRunDetaches(t *testing.T) {
 // TestNoColours: mono has no colour code, whatever the content.
 func TestNoColours(t *testing.T) {
 	term, done := start(t, tuitest.New("lost"), nil)
-	term.shows(t, "Drive 3 stopped")
+	term.shows(t, "Drive d3 stopped")
 	if _, err := term.Write([]byte("\x18q")); err != nil {
 		t.Fatal(err)
 	}

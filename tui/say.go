@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"deltafin/tui/chart"
 	"deltafin/tui/pane"
@@ -35,42 +36,91 @@ func wrapped(s string, w int) []string {
 	return out
 }
 
-// messages are the lines below the text: how far reading is, what is paused, a card,
-// a note.
-func (m *model) messages(w int) []string {
+// messages are the lines below the text, w cells wide: how far reading is, what is
+// paused, a card, a note. A card that does not fit in room lines goes without its
+// frame.
+func (m *model) messages(w, room int) []string {
 	var out []string
+	s := &m.s
+	at := pane.Count(int64(len(s.Tokens)))
 	switch {
-	case m.s.State == pane.Prefill:
+	case s.State == pane.Prefill:
 		out = m.reading(w)
-	case m.s.State == pane.Restoring:
+	case s.State == pane.Restoring:
 		out = []string{"reading the saved state of this thread"}
-	case m.s.State == pane.Saving:
-		out = []string{"saving the state, so that going on needs no reading"}
-	case m.s.Pausing:
+	case s.State == pane.Saving:
+		out = wrapped("saving the state, so that going on needs no reading", w)
+	case s.Pausing:
 		out = []string{"stops after this token; nothing is lost"}
-	case m.s.State == pane.Paused && m.shownCard() == nil:
-		out = wrapped(fmt.Sprintf("Paused at token %s. ctrl+r goes on; nothing is lost.", pane.Count(int64(len(m.s.Tokens)))), w)
-	case m.s.State == pane.Stopped && m.shownCard() == nil:
-		out = wrapped(fmt.Sprintf("Stopped at token %s; all of it is saved. ctrl+r tries to go on.", pane.Count(int64(len(m.s.Tokens)))), w)
+	case s.State == pane.Paused && s.Notice == "" && m.shownCard() == nil:
+		out = wrapped("Paused at token "+at+". ctrl+r goes on; nothing is lost.", w)
+	case s.State == pane.Stopped && m.shownCard() == nil:
+		out = wrapped("Stopped at token "+at+"; all of it is saved. ctrl+r tries to go on.", w)
+	case s.State == pane.Idle && m.shownCard() == nil && m.r.thread != 0 && m.r.thread == s.Thread:
+		out = m.ended(w)
 	}
-	if c := m.shownCard(); c != nil {
-		lines := wrapped(text.Clean(c.Text), w-4)
-		var keys []string
-		for _, k := range c.Choices {
-			keys = append(keys, k.Key+" "+k.Label)
-		}
-		if len(keys) > 0 {
-			lines = append(append(lines, ""), wrapped(strings.Join(keys, "   "), w-4)...)
-		}
-		out = append(out, pane.Box(m.t, text.CleanLine(c.Title), "", lines, w, len(lines)+2, true)...)
+	if s.NextIn > 0 && !s.State.Busy() {
+		out = append(out, "the next question of the queue begins in "+pane.Span(max(s.NextIn, time.Second)))
 	}
-	if m.s.Notice != "" {
-		out = append(out, wrapped(text.Clean(m.s.Notice), w)...)
+	var below []string
+	if s.Notice != "" {
+		below = append(below, wrapped(text.Clean(s.Notice), w)...)
 	}
 	if m.note != "" {
-		out = append(out, wrapped(text.Clean(m.note), w)...)
+		below = append(below, wrapped(text.Clean(m.note), w)...)
 	}
-	return out
+	if c := m.shownCard(); c != nil {
+		out = append(out, m.card(c, w, room-len(below))...)
+	}
+	return append(out, below...)
+}
+
+// ended sums the newest answer up.
+func (m *model) ended(w int) []string {
+	s := &m.s
+	took := s.Ended.Sub(s.Began)
+	if s.Answers == 0 || s.Began.IsZero() || took <= 0 || len(s.Tokens) == 0 {
+		return nil
+	}
+	line := fmt.Sprintf("done: %s tok in %s", pane.Count(int64(len(s.Tokens))), pane.Span(took.Round(time.Second)))
+	if s.Rate > 0 {
+		line += ", " + pane.Speed(s.Rate) + " tok/s"
+	}
+	if s.Prefetch.Uses() > 0 {
+		line += ", hit " + pane.Percent(s.Prefetch.HitRate())
+	}
+	return []string{m.t.Dim.Render(text.Elide(line, w, m.t.Glyphs.Ellipsis))}
+}
+
+// card draws a card in room lines at most. In a small window the frame goes first,
+// then lines from the middle: the title, what to do and the keys stay.
+func (m *model) card(c *pane.Card, w, room int) []string {
+	style := m.t.Warn
+	if c.Grave {
+		style = m.t.Bad
+	}
+	keys := "esc puts this away"
+	if len(c.Choices) > 0 {
+		var list []string
+		for _, k := range c.Choices {
+			list = append(list, k.Key+" "+k.Label)
+		}
+		keys = strings.Join(list, "   ")
+	}
+	title := text.CleanLine(c.Title)
+	lines := wrapped(text.Clean(c.Text), w-4)
+	lines = append(append(lines, ""), wrapped(keys, w-4)...)
+	if len(lines)+2 < room { // one line of the text stays
+		return pane.BoxIn(m.t, style, title, "", lines, w, len(lines)+2)
+	}
+	lines = append(wrapped(text.Clean(c.Text), w), style.Render(text.Elide(keys, w, m.t.Glyphs.Ellipsis)))
+	if len(lines) < room {
+		lines = append([]string{style.Render(text.Elide(title, w, m.t.Glyphs.Ellipsis))}, lines...)
+	}
+	if n := len(lines); n > room && room >= 2 {
+		lines = append(append(lines[:1:1], m.t.Glyphs.Ellipsis), lines[n-max(room-2, 0):]...)
+	}
+	return lines
 }
 
 // reading shows how far the prompt has been read.

@@ -3,33 +3,11 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"deltafin/tui/chart"
 	"deltafin/tui/pane"
 	"deltafin/tui/text"
 )
-
-// verb says the state in the header: one or two words, always true.
-func verb(s *Sample) string {
-	switch {
-	case s.Pausing:
-		return "PAUSING"
-	case s.State == pane.Loading:
-		return "LOADING " + pane.Percent(s.Loading.Share)
-	case s.State == pane.Prefill:
-		return "PREFILL " + pane.Percent(s.Reading.Share)
-	case s.State == pane.Thinking:
-		return "THINK " + pane.Speed(s.Rate) + " t/s"
-	case s.State == pane.Decoding:
-		return "DECODE " + pane.Speed(s.Rate) + " t/s"
-	case s.State == pane.Idle && s.Answers > 0:
-		return "DONE"
-	case s.State == "":
-		return "IDLE"
-	}
-	return strings.ToUpper(string(s.State))
-}
 
 // View draws the frame.
 func (m *model) View() string {
@@ -78,51 +56,6 @@ func (m *model) rows() []string {
 	}
 	out = append(out, text.Clamp(m.inputRows(l), l.w, l.input)...)
 	return m.cover(text.Clamp(append(out, m.foot(l.w)), l.w, l.h))
-}
-
-// header: the thread at the left, what is being done at the right.
-func (m *model) header(w int) string {
-	title := text.CleanLine(m.r.title)
-	switch {
-	case m.r.thread == 0:
-		title = "new thread"
-	case title == "":
-		title = m.r.thread.Short()
-	}
-	left := " " + title
-	if m.r.branch != "" {
-		left += " / " + text.CleanLine(m.r.branch)
-	}
-	var right []string
-	if n := len(m.s.Queue); n > 0 {
-		right = append(right, fmt.Sprintf("q %d", n))
-	}
-	state := verb(&m.s)
-	if m.s.ReadOnly {
-		state = "READ ONLY  " + state
-	}
-	right = append(right, state)
-	if m.s.State == pane.Prefill && m.s.Reading.Left > 0 {
-		right = append(right, "ETA "+eta(&m.s.Reading))
-	} else if n := len(m.s.Tokens); n > 0 {
-		right = append(right, pane.Count(int64(n))+" tok")
-	}
-	if m.s.State.Busy() && !m.s.Began.IsZero() {
-		right = append(right, pane.Span(m.now().Sub(m.s.Began)))
-	}
-	if w >= 110 && m.s.Context > 0 {
-		right = append(right, fmt.Sprintf("ctx %.1fk/%dk", float64(m.s.Used)/1e3, m.s.Context/1000))
-	}
-	return m.t.Heading.Render(text.Join(left, strings.Join(right, "   ")+" ", w, m.t.Glyphs.Ellipsis))
-}
-
-// eta writes the time left as a range: 11m (9-14).
-func eta(r *pane.Reading) string {
-	s := pane.Span(r.Left.Round(time.Second))
-	if r.LeftHigh > r.LeftLow && r.LeftHigh >= 2*time.Minute {
-		s = fmt.Sprintf("%.0fm (%.0f-%.0f)", r.Left.Minutes(), r.LeftLow.Minutes(), r.LeftHigh.Minutes())
-	}
-	return s
 }
 
 // body is the text between the columns; an overlay takes the text's place.
@@ -201,12 +134,15 @@ func (m *model) middle(l layout) []string {
 	if m.what != nothing {
 		return m.over.Draw(m.t, l.text, l.body)
 	}
-	below := m.messages(l.text - 2)
-	room := max(1, l.body-len(below))
+	below := m.messages(l.text-2, l.body)
+	room := l.body - len(below)
 	if m.r.thread == 0 || len(m.r.parts) == 0 && m.r.live == 0 {
 		if len(below) == 0 || len(m.r.parts) == 0 && !m.s.State.Busy() && m.shownCard() == nil {
 			below = append(m.welcome(l.text-2), below...)
 		}
+		return indented(below)
+	}
+	if room <= 0 { // a small window: what there is to say comes first
 		return indented(below)
 	}
 	rows, more := m.r.draw(room)

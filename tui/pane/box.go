@@ -45,13 +45,18 @@ func (p Panel) Draw(t *theme.Theme, s *Sample, w, h int, focused bool) []string 
 // Box puts lines into a frame with a title, exactly h lines of w cells. A box
 // without room for a frame is blank.
 func Box(t *theme.Theme, name, answer string, lines []string, w, h int, focused bool) []string {
+	if focused {
+		return BoxIn(t, t.Accent, name, answer, lines, w, h)
+	}
+	return BoxIn(t, t.Border, name, answer, lines, w, h)
+}
+
+// BoxIn is Box with a frame in a style.
+func BoxIn(t *theme.Theme, edge theme.Style, name, answer string, lines []string, w, h int) []string {
 	if w < 6 || h < 2 {
 		return text.Clamp(nil, max(w, 0), max(h, 0))
 	}
-	g, edge := t.Glyphs, t.Border
-	if focused {
-		edge = t.Accent
-	}
+	g := t.Glyphs
 	title := g.Horizontal + " " + name + " "
 	if answer != "" {
 		title = g.Horizontal + " " + name + "  " + answer + " "

@@ -40,43 +40,43 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 	if len(s.Drives) == 0 {
 		return []string{chart.Empty(t, "nothing is read from drives here", w)}
 	}
-	rows, top := len(s.Drives), Fastest(s.Drives)
-	if top <= 0 {
-		top = 1e9
-	}
-	u, names := UnitFor(top), 3
-	for i := range s.Drives {
-		names = max(names, min(text.Width(text.CleanLine(s.Drives[i].Name)), 6, w/4))
-	}
+	rows, c := len(s.Drives), columnsFor(s.Drives, w)
 	if rows > h {
 		rows = max(0, h-1) // the last row counts the others
 	}
 	var out []string
-	var worst Drive
-	var errs int64
+	var sum Drive // the slowest p99 and its depth, and what all have met
 	for i := range s.Drives {
 		d := &s.Drives[i]
-		errs += d.Errors
-		if d.P99 > worst.P99 {
-			worst = *d
+		sum.Errors += d.Errors
+		sum.Retries += d.Retries
+		if d.P99 > sum.P99 {
+			sum.P99, sum.Depth = d.P99, d.Depth
 		}
 		if i < rows {
-			out = append(out, driveLine(t, d, w, names, top, u))
+			out = append(out, c.line(t, d, w))
 		}
 	}
 	if rows < len(s.Drives) {
-		return append(out, fmt.Sprintf("and %d more drives  errors %d", len(s.Drives)-rows, errs))
+		return append(out, fmt.Sprintf("and %d more drives  errors %d", len(s.Drives)-rows, sum.Errors))
 	}
 	if rows == h {
 		return out // the drives themselves say more than what they have in common
 	}
+	if c.full && h >= rows+2 {
+		out = append([]string{c.head(w)}, out...)
+	}
 	if room := h - len(out) - 2; room >= 3 {
 		if sum, top := together(s.Drives); len(sum) > 60 {
-			out = append(out, text.Elide(fmt.Sprintf("all drives, 0 to %s %s/s, last %d min", u.Of(top), u.Name, (len(sum)+59)/60), w, t.Glyphs.Ellipsis))
+			out = append(out, text.Elide(fmt.Sprintf("all drives, 0 to %s %s/s, last %d min", c.u.Of(top), c.u.Name, (len(sum)+59)/60), w, t.Glyphs.Ellipsis))
 			out = append(out, chart.Plot(t, sum, w, min(room, 8), top)...)
 		}
 	}
-	return append(out, fmt.Sprintf("p99 %.1f ms  depth %d  errors %d", float64(worst.P99.Microseconds())/1e3, worst.Depth, errs))
+	last := fmt.Sprintf("p99 %s ms  errors %d  mended %d  depth %d", millis(sum.P99), sum.Errors, sum.Retries, sum.Depth)
+	if c.full && !c.warm {
+		last += "  temperature not known"
+	}
+	return append(out, text.Elide(last, w, t.Glyphs.Ellipsis))
 }
 
 // together adds up the drives' histories, the newest values one above the other,
@@ -108,22 +108,6 @@ func Fastest(ds []Drive) (top float64) {
 	return top
 }
 
-func driveLine(t *theme.Theme, d *Drive, w, names int, top float64, u Unit) string {
-	name := text.Pad(text.CleanLine(d.Name), names)
-	if d.Lost {
-		return name + " " + t.Bad.Render("LOST")
-	}
-	tail := text.PadLeft(u.Of(d.Now), 6)
-	if d.Temperature > 0 {
-		tail += fmt.Sprintf(" %3.0fC", d.Temperature)
-	}
-	room := max(1, w-len(name)-len(tail)-1)
-	if len(d.History) == 0 {
-		return name + " " + chart.Empty(t, "waiting for the first read", room) + tail
-	}
-	return name + " " + chart.Sparkline(t, d.History, room, top) + tail
-}
-
 func prefetchTitle(s *Sample) string {
 	if s.Prefetch.Uses() == 0 {
 		return ""
@@ -144,8 +128,17 @@ func prefetchLines(t *theme.Theme, s *Sample, w, _ int) []string {
 		}, w),
 		fmt.Sprintf("H cache %s  p in time %s", share(p.Hit), share(p.InTime)),
 		fmt.Sprintf("l late %s  m missed %s  unused %s", share(p.Late), share(p.Missed), share(p.Unused)),
-		fmt.Sprintf("stall %d ms per token", p.Stall.Milliseconds()),
+		stalls(&p),
 	}
+}
+
+// stalls says how long tokens wait for drives, and in which layer most.
+func stalls(p *Prefetch) string {
+	line := fmt.Sprintf("stall %d ms/tok", p.Stall.Milliseconds())
+	if p.WorstStall > 0 {
+		line += fmt.Sprintf("  worst layer %d %s ms", p.WorstLayer, millis(p.WorstStall))
+	}
+	return line
 }
 
 func expertsTitle(s *Sample) string {

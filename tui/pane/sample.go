@@ -43,8 +43,10 @@ func (s *Sample) opening() bool { return s.State == Setup || s.State == Loading 
 type Sample struct {
 	Change   uint64 // grows whenever anything else in the Sample has changed
 	State    State
-	Pausing  bool // the answer stops after the token in hand
-	ReadOnly bool // another window drives the engine; this one watches
+	Verb     string // what the header says instead of the state's own word, "" for that word
+	Marks    []Mark // what else the header says, the most urgent first
+	Pausing  bool   // the answer stops after the token in hand
+	ReadOnly bool   // another window drives the engine; this one watches
 
 	Model   string // name for people
 	Context int    // tokens the model can hold, 0 if not known
@@ -112,8 +114,8 @@ type Drive struct {
 	P99         time.Duration
 	Depth       int     // reads in flight
 	Temperature float64 // degrees Celsius, 0 if not known
-	Errors      int64
-	Retries     int64
+	Errors      int64   // reads that failed or did not match their checksum
+	Retries     int64   // blocks read once more, here or elsewhere, since a read of them failed
 	Lost        bool
 }
 
@@ -123,8 +125,8 @@ type Drive struct {
 type Prefetch struct {
 	Hit, InTime, Late, Missed, Unused int64
 	Stall                             time.Duration // per token
-	WorstLayer                        int           // -1 or 0 if not known
-	WorstStall                        time.Duration // of that layer
+	WorstLayer                        int           // the layer that waited longest, counted from 0
+	WorstStall                        time.Duration // of that layer per token; 0 if not known
 }
 
 // Uses is the number of uses counted.
@@ -156,20 +158,4 @@ type QueueItem struct {
 	ID     session.ID
 	Text   string
 	Likely time.Duration // that it will take, 0 if not known
-}
-
-// A Card says what happened, what is safe and what to do.
-type Card struct {
-	Title   string // one line, "Drive 3 stopped"
-	Text    string // sentences, each complete
-	Choices []Choice
-}
-
-// A Choice is a way on from a Card.
-type Choice struct {
-	Key   string // one letter the user presses
-	Label string // "try again"
-	// Do is what the backend is asked to do: see tui.Backend.Choose. It is opaque to
-	// the screen.
-	Do string
 }

@@ -35,44 +35,31 @@ type Fake struct {
 	fail error // of every wish
 }
 
-// New returns a backend in a state: a pane.State, or "pausing", "full", "lost",
-// "readonly", "empty" or "recovered".
+// New returns a backend in one of the states that Names lists.
 func New(state string) *Fake {
 	f := &Fake{changed: make(chan struct{})}
 	f.sample = sampleOf(state)
-	if state != "setup" && state != "loading" && state != "empty" {
+	if f.sample.Thread != 0 {
 		f.threads = threadsOf(f.sample.State)
 	}
 	return f
 }
 
-// Names lists the states New knows.
-func Names() []string {
-	return []string{"setup", "loading", "empty", "idle", "restoring", "prefill", "thinking", "decoding", "saving", "pausing", "paused", "stopped", "lost", "readonly", "recovered"}
-}
-
 func sampleOf(state string) tui.Sample {
 	s := tui.Sample{Change: 1, State: pane.State(state), Model: "K3", Context: 262144, Used: 46300}
 	switch state {
-	case "setup":
-		return tui.Sample{Change: 1, State: pane.Setup}
+	case "setup", "missing":
+		s = tui.Sample{Change: 1, State: pane.Setup}
+		special(&s, state)
+		return s
 	case "loading":
 		s.Loading = pane.Progress{Step: "checking sizes", Share: 0.42, Took: 8 * time.Second}
 		return s
 	case "empty":
 		s.State = pane.Idle
 		return s
-	case "pausing":
-		s.State, s.Pausing = pane.Decoding, true
-	case "lost":
-		s.State = pane.Stopped
-		s.Card = &pane.Card{Title: "Drive 3 stopped", Text: "Drive 3 (nvme2n1) stopped answering at 14:22:07. Your text up to token 1 204 is saved. Plug it in again and press r, or press q to leave; the answer can go on later.",
-			Choices: []pane.Choice{{Key: "r", Label: "try again", Do: "retry"}, {Key: "q", Label: "keep and quit", Do: "quit"}}}
-	case "readonly":
-		s.State, s.ReadOnly = pane.Decoding, true
-	case "recovered":
-		s.State, s.Notice = pane.Paused, "The last run ended at 13:02 in the middle of an answer (token 812). Enter goes on."
 	}
+	special(&s, state)
 	s.Thread, s.Turn, s.Branch, s.Question = 0x7a1d000000000001, 0x22, "main", Question
 	s.Began, s.Rate = Now.Add(-20*time.Minute-41*time.Second), 0.97
 	switch s.State {
@@ -81,6 +68,9 @@ func sampleOf(state string) tui.Sample {
 		s.Turn = 0
 	case pane.Thinking:
 		s.Tokens = Tokens(Thoughts, "")
+	case pane.Idle:
+		s.Tokens = Tokens(Thoughts, Answer)
+		s.Answers, s.Ended = 1, Now.Add(-time.Minute)
 	default:
 		s.Tokens = Tokens(Thoughts, Answer)
 	}
@@ -93,13 +83,13 @@ func sampleOf(state string) tui.Sample {
 		s.Token.Stall = append(s.Token.Stall, time.Duration(i%9)*time.Millisecond)
 	}
 	for i := range 4 {
-		d := pane.Drive{Name: fmt.Sprint("d", i+1), Now: 6.9e9 - float64(i)*1e8, Ceiling: 7.1e9, P99: 1900 * time.Microsecond, Depth: 32, Temperature: 41 + float64(i), Lost: state == "lost" && i == 2}
+		d := pane.Drive{Name: fmt.Sprint("d", i+1), Now: 6.9e9 - float64(i)*1e8, Ceiling: 7.1e9, P99: 1900 * time.Microsecond, Depth: 32, Temperature: 41 + float64(i)}
 		for j := range 300 {
 			d.History = append(d.History, 7e9*math.Abs(math.Sin(float64(i+j)/7)))
 		}
 		s.Drives = append(s.Drives, d)
 	}
-	s.Prefetch = pane.Prefetch{Hit: 640, InTime: 290, Late: 50, Missed: 20, Unused: 20, Stall: 61 * time.Millisecond}
+	s.Prefetch = pane.Prefetch{Hit: 640, InTime: 290, Late: 50, Missed: 20, Unused: 20, Stall: 61 * time.Millisecond, WorstLayer: 58, WorstStall: 7200 * time.Microsecond}
 	s.Experts = pane.Experts{Held: 71.2e9, Budget: 96e9, Count: 3118, All: 82432, Pinned: 96, Evictions: 4, Reuse: 0.71}
 	for i := range 92 {
 		row := make([]float64, 16)
@@ -109,6 +99,7 @@ func sampleOf(state string) tui.Sample {
 		s.Experts.Share = append(s.Experts.Share, row)
 	}
 	s.Memory = pane.Memory{Used: 118e9, Total: 128e9, Others: 3e9}
+	wounds(&s, state)
 	s.Queue = []pane.QueueItem{{ID: 1, Text: "What would a 4th tie point change?", Likely: 25 * time.Minute}, {ID: 2, Text: "Draft the methods section"}}
 	return s
 }
