@@ -25,6 +25,7 @@ type screenFlags struct {
 	onHangup string
 	plain    bool
 	theme    string
+	notify   string
 }
 
 // What a closed terminal does to the work.
@@ -38,6 +39,7 @@ func (f *screenFlags) add(c *cobra.Command) {
 	f.desk.add(c)
 	c.Flags().BoolVar(&f.plain, "plain", false, "a conversation that only adds lines, for screen readers and simple terminals")
 	c.Flags().StringVar(&f.theme, "theme", "", "dark, light or mono (default: what the terminal says)")
+	c.Flags().StringVar(&f.notify, "notify-command", "", "command to run when an answer has ended; DELTAFIN_TITLE, _STATE, _THREAD, _TOKENS and _SECONDS tell it what (no shell: name one if you need it)")
 	c.Flags().StringVar(&f.onHangup, "on-hangup", hangupContinue, "when the terminal is closed: continue, pause or stop")
 }
 
@@ -62,6 +64,10 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 		default: // four are waiting already
 		}
 	}
+	notices, err := newNotifier(f.notify)
+	if err != nil {
+		return err
+	}
 	var held *control.HeldError
 	if f.plain && f.theme != "" {
 		return usage("--theme has no effect with --plain: leave one of them out")
@@ -71,7 +77,7 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 		return usage("%v", err)
 	}
 	if err == nil {
-		err := f.full(ctx, c, s, look, ask, fullSignals{hup: hup, term: term, asked: asked})
+		err := f.full(ctx, c, s, look, ask, notices, fullSignals{hup: hup, term: term, asked: asked})
 		if errors.As(err, &held) {
 			return secondInstance(ctx, s, held)
 		}
@@ -84,7 +90,8 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 	if err != nil {
 		return err
 	}
-	l := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: hup, term: term, asked: asked, phase: jobs.Idle}
+	l := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: hup, term: term, asked: asked, phase: jobs.Idle, told: make(chan string, 1)}
+	k.notify(notices, func(text string) { l.told <- text }) // once, so it never waits
 	return l.run(ctx)
 }
 
@@ -119,6 +126,7 @@ type lineScreen struct {
 
 	hup, term <-chan os.Signal
 	asked     <-chan control.Request
+	told      chan string // by other goroutines, to be said
 
 	thread  session.ID // to ask on in; zero: a new one
 	turn    session.ID // of the answer being shown
@@ -168,6 +176,8 @@ func (l *lineScreen) run(ctx context.Context) error {
 				return l.leave(0)
 			}
 		case <-changed:
+		case text := <-l.told:
+			l.say("%s", text)
 		case <-l.hup:
 			return l.hangup(ctx)
 		case <-l.term:

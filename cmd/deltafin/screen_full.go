@@ -62,7 +62,7 @@ type fullSignals struct {
 }
 
 // full is deltafin with the whole screen.
-func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *look, ask func(control.Request), sig fullSignals) error {
+func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *look, ask func(control.Request), notices *notifier, sig fullSignals) error {
 	dir, err := controlDir()
 	if err != nil {
 		return err
@@ -74,7 +74,8 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 	// Nothing may be written beside the screen.
 	quiet := s
 	quiet.out, quiet.err, quiet.errTTY = io.Discard, io.Discard, false
-	b := newBackend(func(ctx context.Context, folder string) (*desk, error) {
+	var b *backend
+	b = newBackend(func(ctx context.Context, folder string) (*desk, error) {
 		flags := f.desk
 		if folder != "" {
 			flags.model.dir = folder
@@ -86,8 +87,10 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 			if own, again = control.Acquire(dir, whoAmI(s)); again != nil {
 				err = errors.Join(err, again)
 			}
+			return nil, err
 		}
-		return k, err
+		k.notify(notices, b.say)
+		return k, nil
 	})
 	if modelDir(f.desk.model.dir) != "" || c.Flags().Changed("cache") || c.Flags().Changed("memory") {
 		b.start(ctx, "")

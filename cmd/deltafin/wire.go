@@ -49,6 +49,7 @@ type desk struct {
 	limits   []float64              // of emulated drives, bytes a second
 	scratch  string                 // folder to remove at the end, "" for none
 	terminal atomic.Pointer[string] // that drives; "" when detached
+	notices  *notifier              // told of ends; nil for nobody
 	asked    func(control.Request)  // hears of take-over and stop; must return at once
 
 	mu     sync.Mutex // guards below
@@ -166,6 +167,7 @@ func (k *desk) close(grace time.Duration) error {
 	}
 	<-k.done
 	k.cancel()
+	k.notices.close() // while the threads' titles can still be read
 	return errors.Join(err, k.failed, k.release())
 }
 
