@@ -48,6 +48,11 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		}
 		return nil
 	}
+	if m.choices.names != nil {
+		if cmd, took := m.choiceKey(name); took && !k.Paste {
+			return cmd
+		}
+	}
 	if k.Paste {
 		m.focus, m.zoom = "", false
 		m.in.paste(string(k.Runes))

@@ -275,5 +275,10 @@ func (r *transcript) lowest(h int) (md.Block, bool) {
 	return md.Block{}, false
 }
 
-// tab goes to the next pane.
-func (m *model) tab() tea.Cmd { return m.turnFocus(1) }
+// tab completes the path behind an @, else it goes to the next pane.
+func (m *model) tab() tea.Cmd {
+	if cmd, ok := m.mentionKey(); ok {
+		return cmd
+	}
+	return m.turnFocus(1)
+}

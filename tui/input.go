@@ -2,8 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"path"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -166,31 +164,4 @@ func (e *input) draw(w int) (lines []string, x, y int) {
 		x, y = width, len(lines)
 	}
 	return append(lines, line), x, y
-}
-
-// attachments finds the @path words of a text: @file, @folder/, @*.md,
-// @file#10-40. A lone @ and an address of mail are not meant.
-func attachments(s string) []Attachment {
-	var out []Attachment
-	for _, f := range strings.Fields(s) {
-		// A comma or stop behind a path belongs to the sentence.
-		name, ok := strings.CutPrefix(strings.TrimRight(f, ",.;:!?)"), "@")
-		if !ok || name == "" {
-			continue
-		}
-		a := Attachment{Path: name}
-		if p, lines, ok := strings.Cut(name, "#"); ok {
-			from, to, _ := strings.Cut(lines, "-")
-			n, err1 := strconv.Atoi(from)
-			m, err2 := strconv.Atoi(to)
-			if err1 == nil && err2 == nil && n > 0 && m >= n {
-				a = Attachment{Path: p, From: n, To: m}
-			}
-		}
-		if strings.HasSuffix(a.Path, "/") {
-			a.Path = path.Clean(a.Path) + "/"
-		}
-		out = append(out, a)
-	}
-	return out
 }

@@ -104,7 +104,7 @@ func bindings() []binding {
 		{"repaint", "ctrl+l", "", "repaint", always, anywhere, false, func(*model) tea.Cmd { return tea.ClearScreen }},
 		{"suspend", "ctrl+z", "", "why the program is not stopped", always, anywhere, false, (*model).noSuspend},
 		{"help", "f1", "", "help", always, anywhere, true, (*model).openHelp},
-		{"next pane", "tab", "", "next pane", always, anywhere, false, (*model).tab},
+		{"next pane", "tab", "", "next pane; completes a path behind @", always, anywhere, false, (*model).tab},
 		{"previous pane", "shift+tab", "", "previous pane", always, anywhere, false, func(m *model) tea.Cmd { return m.turnFocus(-1) }},
 		{"zoom", "z", "", "pane over the whole window, and back", always, inPane, false, (*model).toggleZoom},
 		{"previous turn", "[", "", "previous turn", always, inText, false, func(m *model) tea.Cmd { return m.turn(-1) }},

@@ -10,14 +10,18 @@ import (
 // cover lays the menu that is open over the end of the rows.
 func (m *model) cover(rows []string) []string {
 	var lines []string
-	if m.menu {
+	end := len(rows)
+	switch {
+	case m.menu:
 		lines = m.leaderMenu(m.width)
+	case m.choices.names != nil && m.what == nothing:
+		l := m.layout()
+		end -= l.footRows + l.input // what is typed stays in sight
+		lines = m.choices.draw(m, m.width, end-1)
 	}
-	lines = lines[:min(len(lines), len(rows)-1)] // the header stays
-	if len(lines) == 0 {
-		return rows
-	}
-	return append(rows[:len(rows)-len(lines)], text.Clamp(lines, m.width, len(lines))...)
+	lines = lines[:min(len(lines), max(end-1, 0))] // the header stays
+	copy(rows[end-len(lines):], text.Clamp(lines, m.width, len(lines)))
+	return rows
 }
 
 // leaderMenu names the keys behind Ctrl+X, in as many rows as they need at w cells.

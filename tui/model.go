@@ -97,6 +97,8 @@ type model struct {
 	focus    string     // the pane with the focus, "" for the input
 	zoom     bool       // it has the whole window
 	picked   session.ID // question chosen in the queue, zero for the last
+	choices  choices    // of paths behind an @
+	listings int        // folders that are being read
 	row      int        // thread chosen among the sessions, -1 for that shown
 	panels   int        // of panelsAuto to panelsOff
 	note     string     // one line below the text, until the next key
@@ -237,6 +239,7 @@ func (m *model) emit(seq string) {
 // Update takes a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
+	m.narrow()
 	m.refocus()
 	m.place()
 	return m, cmd
@@ -279,6 +282,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		if msg.at == m.edits {
 			m.cost = &msg
 		}
+	case pathsMsg:
+		return m.listed(msg)
 	case draftMsg:
 		return m.drafted(msg)
 	case editedMsg:
