@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"deltafin/engine"
-	jobs "deltafin/session/run/work"
+	"deltafin/engine/memory"
+	"deltafin/engine/trunk"
 	"deltafin/tui"
 	"deltafin/tui/pane"
 )
@@ -29,14 +34,20 @@ type backend struct {
 	k       *desk      // nil: no model yet
 	change  chan struct{}
 	busy    bool // a model is being opened
-	notice  string
-	failure *pane.Card // why no model could be opened
+	heard   heard
+	loading pane.Progress // while it is opened
 }
 
 func newBackend(open func(ctx context.Context, folder string) (*desk, error)) *backend {
 	b := &backend{open: open, stop: make(chan struct{}), poke: make(chan struct{}, 1), change: make(chan struct{})}
 	b.newest.Store(&tui.Sample{State: pane.Setup})
 	return b
+}
+
+// heard is what the engine said last.
+type heard struct {
+	notice string
+	memory *memory.Notice // while the cache is smaller than planned
 }
 
 // start opens the model in the background and begins to publish.
@@ -46,24 +57,54 @@ func (b *backend) start(ctx context.Context, folder string) {
 	if b.busy || b.k != nil {
 		return
 	}
-	b.busy, b.failure = true, nil
-	b.publishLocked(&tui.Sample{State: pane.Loading, Loading: pane.Progress{Step: "opening the model"}})
-	b.opening.Add(1)
+	b.busy, b.loading = true, pane.Progress{Step: "opening the model"}
+	b.publishLocked(&tui.Sample{State: pane.Loading, Loading: b.loading})
+	opened := make(chan struct{})
+	b.opening.Add(2)
+	go b.clock(opened)
 	go func() { // close waits for it
 		defer b.opening.Done()
 		k, err := b.open(ctx, folder)
+		close(opened)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.busy = false
 		if err != nil {
-			b.failure = &pane.Card{Title: "The model could not be opened", Text: oneLine(err.Error()) + ". Nothing was changed. Name another folder, or press Enter for the demonstration model."}
-			b.publishLocked(&tui.Sample{State: pane.Setup, Card: b.failure})
+			b.publishLocked(&tui.Sample{State: pane.Setup, Card: notOpened(folder, err)})
 			return
 		}
 		b.k = k
 		b.watched.Add(1)
 		go b.watch(k)
 	}()
+}
+
+// clock shows how long opening takes, until it is over.
+func (b *backend) clock(opened <-chan struct{}) {
+	defer b.opening.Done()
+	begun, tick := time.Now(), time.NewTicker(sampleMost)
+	defer tick.Stop()
+	for {
+		select {
+		case <-opened:
+			return
+		case now := <-tick.C:
+			b.mu.Lock()
+			if b.busy {
+				b.loading.Took = now.Sub(begun)
+				b.publishLocked(&tui.Sample{State: pane.Loading, Loading: b.loading})
+			}
+			b.mu.Unlock()
+		}
+	}
+}
+
+// loaded notes how far the weights that every token uses have been read.
+func (b *backend) loaded(p trunk.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loading.Step = fmt.Sprintf("reading the weights that every token uses, %s of %s", memory.Text(p.Done), memory.Text(p.Total))
+	b.loading.Share = float64(p.Done) / float64(max(p.Total, 1))
 }
 
 // desk is what was opened, or the error that there is nothing yet.
@@ -76,10 +117,17 @@ func (b *backend) desk() (*desk, error) {
 	return b.k, nil
 }
 
-// tell shows what the engine has to say.
+// tell shows what the engine has to say. It is called from any goroutine.
 func (b *backend) tell(n engine.Notice) {
 	b.mu.Lock()
-	b.notice = n.Text
+	switch {
+	case n.Memory == nil:
+		b.heard.notice = n.Text
+	case n.Memory.Short || n.Memory.To < n.Memory.From:
+		b.heard.memory = n.Memory
+	default:
+		b.heard.memory, b.heard.notice = nil, n.Text
+	}
 	b.mu.Unlock()
 	b.nudge()
 }
@@ -111,9 +159,9 @@ func (b *backend) watch(k *desk) {
 	for {
 		changed := k.d.Changed()
 		b.mu.Lock()
-		notice := b.notice
+		h := b.heard
 		b.mu.Unlock()
-		s := m.sample(notice)
+		s := m.sample(h)
 		b.publish(s)
 		wait := (<-chan time.Time)(nil)
 		if s.State.Busy() || s.NextIn > 0 {
@@ -160,10 +208,12 @@ func (b *backend) Changed() <-chan struct{} {
 	return b.change
 }
 
-// Open implements tui.Backend.
+// Open implements tui.Backend. The folder may begin with ~, which no shell has seen.
 func (b *backend) Open(ctx context.Context, folder string) error {
-	if folder == tui.DemoModel {
-		folder = ""
+	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			folder = filepath.Join(home, rest)
+		}
 	}
 	b.start(context.WithoutCancel(ctx), folder)
 	return nil
@@ -177,19 +227,4 @@ func (b *backend) close() *desk {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.k
-}
-
-// failureCard says what stopped an answer, what is safe and what to do.
-func failureCard(st *jobs.State) *pane.Card {
-	if st.Err == nil {
-		return nil
-	}
-	return &pane.Card{
-		Title: "The answer stopped",
-		Text:  oneLine(st.Err.Error()) + ". What was shown is saved. Press r to go on from there, or q to leave; the answer can go on later.",
-		Choices: []pane.Choice{
-			{Key: "r", Label: "try again", Do: "retry"},
-			{Key: "q", Label: "keep it for later", Do: "later"},
-		},
-	}
 }

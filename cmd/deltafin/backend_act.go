@@ -64,10 +64,37 @@ func (b *backend) Resume(ctx context.Context) error {
 
 // Choose implements tui.Backend. "later" needs nothing: what was shown is kept.
 func (b *backend) Choose(ctx context.Context, do string) error {
-	if do == "retry" {
+	switch do {
+	case tryAgain.Do:
 		return b.Resume(ctx)
+	case forkBefore.Do:
+		return b.forkBefore(ctx)
 	}
 	return nil
+}
+
+// forkBefore makes a branch that ends before the question answered last.
+func (b *backend) forkBefore(ctx context.Context) error {
+	k, err := b.desk()
+	if err != nil {
+		return err
+	}
+	st := k.d.State()
+	th, err := k.store.Load(ctx, st.Thread, session.LoadOptions{})
+	if err != nil {
+		return err
+	}
+	before := session.ID(0)
+	if answer := th.Turn(st.Turn); answer != nil {
+		if question := th.Turn(answer.Parent); question != nil {
+			before = question.Parent
+		}
+	}
+	if before == 0 {
+		return errors.New("nothing comes before this question, and all of it is kept: ctrl+x n begins a new thread")
+	}
+	_, err = b.Fork(ctx, st.Thread, before)
+	return err
 }
 
 // Move implements tui.Backend.

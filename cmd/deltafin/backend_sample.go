@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -28,7 +29,11 @@ type sampler struct {
 	slow  time.Time // when the slow parts were looked at
 	rates time.Time // when the drives' rates were noted
 
-	history [][]float64 // per drive
+	history [][]float64   // per drive
+	watches []driveWatch  // per drive
+	window  time.Duration // of work after which a drive's speed is judged
+	back    string        // which drive has come back
+	heat    thermometer
 	shares  [][]float64
 	memory  pane.Memory
 	queue   []pane.QueueItem
@@ -41,30 +46,24 @@ const (
 	historyMax = 600
 )
 
-func newSampler(k *desk) *sampler { return &sampler{k: k} }
+func newSampler(k *desk) *sampler { return &sampler{k: k, window: slowWindow} }
 
 // sample is the state now.
-func (m *sampler) sample(notice string) *tui.Sample {
+func (m *sampler) sample(h heard) *tui.Sample {
 	st := m.k.d.State()
 	info := m.k.e.Info()
 	s := &tui.Sample{
 		State: pane.State(st.Phase), Pausing: st.Pausing, Model: info.Name, Context: info.Config.MaxContext,
 		Used: st.Prefill.Tokens + len(st.Answer), Thread: st.Thread, Turn: st.Turn, Branch: st.Branch, Question: st.Question,
 		Tokens: st.Answer, Times: st.Times, Rate: st.Rate(30), Began: st.Began, Answers: st.Answers,
-		Card: failureCard(st),
 	}
-	if st.Notice.Kind != answers.NoticePaused { // the state says that already
-		s.Notice = st.Notice.Text
+	s.Verb, s.Card = stopCard(st, s.Context)
+	if st.Recovered && st.Phase == jobs.Paused && s.Verb == "" {
+		s.Verb = "RECOVERED"
 	}
-	switch {
-	case s.Notice != "":
-	case st.Recovered && st.Phase == jobs.Paused:
-		s.Notice = "The last run ended in the middle of this answer. Enter goes on from there; nothing that was shown is lost."
-	case notice != "":
-		s.Notice = notice
-	case st.Answers == 0 && st.Thread == 0:
-		s.Notice = info.Notice
-	}
+	m.machine(s, st)
+	m.conditions(s, h)
+	s.Notice = m.notice(st, h)
 	if !s.State.Busy() {
 		s.Ended = st.Ended
 	}
@@ -73,9 +72,53 @@ func (m *sampler) sample(notice string) *tui.Sample {
 	}
 	s.Layer, s.Layers = m.k.d.Layer()
 	s.Reading = reading(st, info.PrefillRows)
-	m.machine(s, st)
 	m.slowly(s, st)
 	return s
+}
+
+// conditions adds what lasts while the work goes on. The card is of the worst one,
+// unless something has stopped the work.
+func (m *sampler) conditions(s *tui.Sample, h heard) {
+	var worst *pane.Card
+	add := func(mark pane.Mark, c *pane.Card) {
+		if c == nil {
+			return
+		}
+		if s.Marks = append(s.Marks, mark); worst == nil {
+			worst = c
+		}
+	}
+	now := time.Now()
+	if h.memory != nil {
+		add(pane.Mark{Text: "LOW MEMORY"}, memoryCard(h.memory))
+	}
+	for _, bad := range []bool{true, false} {
+		for i := range m.watches {
+			if mark, c := m.watches[i].tell(m.now.Drives.Drives[i].Name, now); mark.Bad == bad {
+				add(mark, c)
+			}
+		}
+	}
+	if s.Card == nil {
+		s.Card = worst
+	}
+}
+
+// notice is the line of what else there is to say, the newest answer's first.
+func (m *sampler) notice(st *jobs.State, h heard) string {
+	switch {
+	case st.Notice.Text != "" && st.Notice.Kind != answers.NoticePaused && st.Notice.Kind != answers.NoticeError: // the state says those already
+		return capital(st.Notice.Text)
+	case st.Recovered && st.Phase == jobs.Paused:
+		return fmt.Sprintf("The last run ended in the middle of this answer. It is kept up to token %s. Enter goes on from there.", pane.Count(int64(len(st.Answer))))
+	case m.back != "":
+		return m.back
+	case h.notice != "":
+		return h.notice
+	case st.Answers == 0 && st.Thread == 0:
+		return m.k.e.Info().Notice
+	}
+	return cutShort(st)
 }
 
 // reading is how far the prompt is.
@@ -102,7 +145,7 @@ func (m *sampler) machine(s *tui.Sample, st *jobs.State) {
 		return
 	}
 	if !st.Began.Equal(m.began) {
-		m.began, m.seen = st.Began, 0
+		m.began, m.seen, m.back = st.Began, 0, ""
 		copyStreaming(&m.base, &m.now)
 		copyStreaming(&m.token, &m.now)
 	}
@@ -171,6 +214,7 @@ func (m *sampler) drives(s *tui.Sample) {
 		d := &m.now.Drives.Drives[i]
 		if i == len(m.history) {
 			m.history = append(m.history, nil)
+			m.watches = append(m.watches, driveWatch{})
 		}
 		if note {
 			// A copy, since the Samples that are out share the old one.
@@ -185,7 +229,11 @@ func (m *sampler) drives(s *tui.Sample) {
 		s.Drives = append(s.Drives, pane.Drive{
 			Name: d.Name, Now: d.Now, Ceiling: ceiling, History: m.history[i], P99: d.Latency.Quantile(0.99),
 			Depth: int(d.InFlight), Errors: d.Errors + d.Mismatch, Retries: d.Retries, Lost: d.Down,
+			Temperature: m.heat.of(d, now),
 		})
+		if said := m.watches[i].look(d, ceiling, m.watches, m.window, now); said != "" {
+			m.back = said
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"deltafin/engine"
 	"deltafin/engine/memory"
+	"deltafin/engine/trunk"
 )
 
 // envModel names the model folder where --model does not.
@@ -23,6 +24,16 @@ type modelFlags struct {
 	drives  []string // specifications
 	memory  memoryFlags
 	routes  routesFlag // ask and bench alone
+
+	demo  bool     // the demonstration model, whatever dir and the environment say
+	heard listener // what the engine says, instead of standard error; nil for that
+}
+
+// A listener hears of a model that is opened and runs. Its methods are called from
+// any goroutine and must not block.
+type listener interface {
+	tell(engine.Notice)
+	loaded(trunk.Progress)
 }
 
 func (f *modelFlags) add(c *cobra.Command) {
@@ -60,6 +71,9 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 	o.Planned = func(p *memory.Plan) { f.memory.settle(c, s, p) }
 	tell, done := loading(s)
 	o.Loading = tell
+	if f.heard != nil {
+		o.Notify, o.Loading = f.heard.tell, f.heard.loaded
+	}
 	e, err := engine.Open(ctx, o)
 	done()
 	if err != nil {
@@ -73,7 +87,11 @@ func (f *modelFlags) open(ctx context.Context, c *cobra.Command, s streams) (*en
 
 // options are what the flags say.
 func (f *modelFlags) options(c *cobra.Command) (engine.Options, error) {
-	o := engine.Options{Model: modelDir(f.dir), Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
+	dir := modelDir(f.dir)
+	if f.demo {
+		dir = ""
+	}
+	o := engine.Options{Model: dir, Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
 	if c.Flags().Changed("threads") && f.threads < 1 {
 		return o, usage("--threads %d: at least 1 is needed", f.threads)
 	}

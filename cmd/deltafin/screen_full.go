@@ -77,7 +77,12 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 	var b *backend
 	b = newBackend(func(ctx context.Context, folder string) (*desk, error) {
 		flags := f.desk
-		if folder != "" {
+		flags.model.heard = b
+		switch folder {
+		case "": // what the flags say
+		case tui.DemoModel:
+			flags.model.demo = true
+		default:
 			flags.model.dir = folder
 		}
 		k, err := flags.openOwned(ctx, c, quiet, own, ask)
