@@ -44,7 +44,7 @@ func stopCard(st *jobs.State, limit int) (verb string, c *pane.Card) {
 	}
 	safe := fmt.Sprintf("Your text up to token %s is saved.", pane.Count(int64(len(st.Answer))))
 	if len(st.Answer) == 0 {
-		safe = "Nothing was lost: your question is kept in the thread."
+		safe = "Nothing that was shown is lost."
 	}
 	verb, c = failure(st.Err, safe)
 	c.Grave = true
@@ -71,7 +71,7 @@ func failure(err error, safe string) (verb string, c *pane.Card) {
 	case errors.Is(err, session.ErrCorrupt), errors.Is(err, session.ErrIO), errors.Is(err, session.ErrBusy):
 		return "STOPPED threads", pane.NewCard("The threads cannot be written", sentence(err), safe, "Look at the disk with them (deltafin paths), then press r.", tryAgain, keepIt)
 	case errors.Is(err, sample.ErrNotNumbers):
-		return "STOPPED data", pane.NewCard("The weights or the arithmetic are damaged", "The model gave no number for the next token.", safe, "Run deltafin verify, then press r.", tryAgain, keepIt)
+		return "STOPPED data", pane.NewCard("The weights may be damaged", "The model gave no number for the next token.", safe, "Run deltafin verify, then press r.", tryAgain, keepIt)
 	}
 	if verb, c := driveFailure(err, safe); c != nil {
 		return verb, c

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"deltafin/session/control"
 	"deltafin/tui"
@@ -29,9 +30,10 @@ func demoBackend(t *testing.T) *backend {
 	return b
 }
 
-// waitFor waits for a sample.
+// waitFor waits for a sample, a minute at most.
 func waitFor(t *testing.T, b *backend, is func(s *tui.Sample) bool) tui.Sample {
 	t.Helper()
+	late := time.After(time.Minute)
 	for {
 		changed := b.Changed()
 		var s tui.Sample
@@ -40,7 +42,7 @@ func waitFor(t *testing.T, b *backend, is func(s *tui.Sample) bool) tui.Sample {
 		}
 		select {
 		case <-changed:
-		case <-t.Context().Done():
+		case <-late:
 			t.Fatalf("it never came; the last sample is %+v", s)
 		}
 	}
