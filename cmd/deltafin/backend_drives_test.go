@@ -220,7 +220,9 @@ func TestLowMemoryOnTheScreen(t *testing.T) {
 	s := waitFor(t, b, func(s *tui.Sample) bool { return marked(s, "LOW MEMORY") })
 	checkCard(t, "memory", s.Card)
 	b.tell(engine.Notice{Text: "a line about something else"})
-	waitFor(t, b, func(s *tui.Sample) bool { return marked(s, "LOW MEMORY") && strings.Contains(s.Notice, "something else") })
+	waitFor(t, b, func(s *tui.Sample) bool {
+		return marked(s, "LOW MEMORY") && strings.Contains(s.Notice, "something else")
+	})
 	b.tell(engine.Notice{Text: "20 GB RAM left. Expert cache grown.", Memory: &memory.Notice{From: 90e9, To: 96e9, Available: 20e9}})
 	waitFor(t, b, func(s *tui.Sample) bool { return len(s.Marks) == 0 && strings.Contains(s.Notice, "grown") })
 }

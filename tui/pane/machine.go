@@ -72,7 +72,7 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 			out = append(out, chart.Plot(t, sum, w, min(room, 8), top)...)
 		}
 	}
-	last := fmt.Sprintf("p99 %s ms  errors %d  mended %d  depth %d", millis(sum.P99), sum.Errors, sum.Retries, sum.Depth)
+	last := fmt.Sprintf("p99 %s ms  errors %s  mended %s  depth %d", millis(sum.P99), Count(sum.Errors), Count(sum.Retries), sum.Depth)
 	if c.full && !c.warm {
 		last += "  temperature not known"
 	}

@@ -85,3 +85,53 @@ func TestFigures(t *testing.T) {
 		t.Errorf("%d uses, hit rate %v", p.Uses(), p.HitRate())
 	}
 }
+
+// TestDrivesTellTheirTroubles: each drive has its share of the ceiling; with room for
+// it p99, errors and mended blocks too; a temperature only where one is known.
+func TestDrivesTellTheirTroubles(t *testing.T) {
+	th := looks(t)[0]
+	s := Sample{State: Decoding, Drives: []Drive{
+		{Name: "d1", Now: 3.5e9, Ceiling: 7e9, History: []float64{3.5e9}, P99: 1900 * time.Microsecond, Depth: 32, Errors: 3, Retries: 5},
+		{Name: "d2", Now: 2e9, Ceiling: 7e9, History: []float64{2e9}, P99: 250 * time.Millisecond, Depth: 4, Errors: 12000, Temperature: 81},
+		{Name: "d3", Ceiling: 7e9, Lost: true},
+	}}
+	frame := func(w, h int) string {
+		return ansi.Strip(strings.Join(drivesLines(th, &s, w, h), "\n"))
+	}
+	contains := func(what, got string, want ...string) {
+		t.Helper()
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s lacks %q:\n%s", what, part, got)
+			}
+		}
+	}
+	contains("narrow", frame(24, 5), "3.5", "LOST")
+	contains("narrow, its last line", frame(38, 5), "p99 250 ms  errors 12 003")
+	contains("usual", frame(38, 5), "3.5  50%   --", "2.0  29%  81C")
+	contains("wide", frame(60, 8), "GB/s  max  p99 ms  err mend temp", "3.5  50%     1.9    3    5   --", "2.0  29%     250 10k+    0  81C")
+	for i := range s.Drives {
+		s.Drives[i].Temperature = 0
+	}
+	contains("without sensors", frame(70, 8), "temperature not known")
+	if got := frame(60, 8); strings.Contains(got, "temp ") && strings.Contains(got, "--C") {
+		t.Errorf("a temperature nobody knows:\n%s", got)
+	}
+}
+
+// TestPrefetchNamesTheWorstLayer once there is one.
+func TestPrefetchNamesTheWorstLayer(t *testing.T) {
+	th := looks(t)[0]
+	s := Sample{Prefetch: Prefetch{Hit: 9, Late: 1, Stall: 61 * time.Millisecond}}
+	last := func() string {
+		lines := prefetchLines(th, &s, 38, 5)
+		return lines[len(lines)-1]
+	}
+	if got := last(); got != "stall 61 ms/tok" {
+		t.Errorf("%q", got)
+	}
+	s.Prefetch.WorstLayer, s.Prefetch.WorstStall = 58, 7200*time.Microsecond
+	if got := last(); got != "stall 61 ms/tok  worst layer 58 7.2 ms" {
+		t.Errorf("%q", got)
+	}
+}
