@@ -122,6 +122,14 @@ func (s *stream) openInMemory(ck *checkpoint.Checkpoint, o Options) ([]*ssdio.Dr
 	if !ok {
 		return nil, nil, errors.New("a model in memory has no files to read experts from: open it from a folder")
 	}
+	if o.int8 != nil {
+		data, err := o.int8.Load()
+		if err != nil {
+			return nil, nil, err
+		}
+		files = withFile{files, filepath.Base(o.int8.Path()), data}
+	}
+	s.files = files
 	specs := o.Drives
 	if len(specs) == 0 {
 		specs = []string{os.TempDir() + ",name=program"}
@@ -176,6 +184,21 @@ func memoryLayout(m *place.Model, files checkpoint.InPlace, drives int) (*ssdio.
 		}
 	}
 	return b.Layout(), nil
+}
+
+// withFile is files in memory and one more.
+type withFile struct {
+	checkpoint.InPlace
+	name string
+	data []byte
+}
+
+// Bytes implements checkpoint.InPlace.
+func (f withFile) Bytes(name string) ([]byte, error) {
+	if name == f.name {
+		return f.data, nil
+	}
+	return f.InPlace.Bytes(name)
 }
 
 // memoryFS is files in memory as a drive has them.

@@ -104,13 +104,17 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 	if err != nil {
 		return memory.Demand{}, err
 	}
+	held, err := o.trunkCatalog(ck)
+	if err != nil {
+		return memory.Demand{}, err
+	}
 	cat, err := expert.NewCatalog(ck)
 	if err != nil {
 		return memory.Demand{}, err
 	}
 	length := min(o.Context, c.MaxContext)
 	d := memory.Demand{
-		Trunk: size.Head, TrunkHow: "mapped", Embed: min(size.Embed, int64(length)*embedReach),
+		Trunk: held.Total(), TrunkLeast: held.Total(), TrunkHow: "mapped", Embed: min(size.Embed, int64(length)*embedReach),
 		Context: length, State: stateRoom(c, length), Rows: o.PrefillRows,
 		Pass: func(rows int) int64 {
 			return lanes * k3.PassBytes(c, k3.Pass{Rows: rows, Parts: 1, Workers: o.Threads, Positions: length})
@@ -118,17 +122,11 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 		Weights: cat.Bytes(), Program: max(now.Resident, now.Own),
 		Slot: cat.SlotBytes(), Spare: expert.Spares(max(len(o.Drives), 1)), TopK: c.TopK, Experts: cat.Experts(),
 	}
-	for _, n := range size.Layers {
-		d.Trunk += n
-	}
-	d.TrunkLeast = d.Trunk
-	if ck.Path() == "" { // everything lies in the program, the trunk is used there
+	if ck.Path() == "" { // everything lies in the program, an exact trunk is used there
 		d.Source = cat.Bytes()
-		return d, nil
-	}
-	held, err := trunk.NewCatalog(ck)
-	if err != nil {
-		return d, err
+		if o.Trunk == TrunkExact {
+			return d, nil
+		}
 	}
 	// A trunk in memory of its own takes no room beside it in the system's cache.
 	most := int64(math.MaxInt64)
@@ -136,6 +134,9 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 		most = o.TrunkMemory
 	}
 	d.Trunk, d.TrunkLeast, d.TrunkHow = held.Plan(most).Memory, held.Least(), "read when the model is opened"
+	if o.Trunk == TrunkInt8 {
+		d.TrunkHow = int8Label + ", " + d.TrunkHow
+	}
 	d.Stream = func(memory int64) (taken, perToken int64) {
 		p := held.Plan(memory)
 		return p.Memory, p.PerToken
@@ -163,7 +164,7 @@ func (o *Options) useMemory(ck *checkpoint.Checkpoint) (*memory.Plan, error) {
 	o.PrefillRows = p.Rows
 	if !p.Mapped {
 		o.ExpertCache = p.Cache
-		if ck.Path() != "" {
+		if ck.Path() != "" || o.int8 != nil {
 			o.TrunkMemory = p.Trunk
 		}
 	}

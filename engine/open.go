@@ -16,6 +16,7 @@ import (
 	"deltafin/engine/nano"
 	"deltafin/engine/sample"
 	"deltafin/engine/tokenizer"
+	"deltafin/engine/trunk"
 )
 
 // An Engine is one opened model with its workers.
@@ -28,8 +29,9 @@ type Engine struct {
 	pool    *kernel.Pool
 	info    Info
 	stop    []int
-	stream  *stream // nil: experts are mapped
-	keeper  *keeper // of the stream's cache
+	stream  *stream      // nil: experts are mapped
+	whole   *trunk.Store // of a model with mapped experts: a converted trunk; nil: the trunk is mapped too
+	keeper  *keeper      // of the stream's cache
 
 	lanes  chan *lane // those nobody uses
 	baton  baton      // held by the lane that computes
@@ -45,7 +47,8 @@ type Info struct {
 	Notice      string             // one line about the model's limits, or ""
 	Fingerprint string             // of config, index and shard headers, hex
 	Kernel      string             // level in use
-	Arithmetic  string             // kernel.Arithmetic: results are the same wherever this is the same
+	Arithmetic  string             // kernel.Arithmetic, and the trunk's form: results are the same wherever this is the same
+	Trunk       string             // "int8 trunk (not exact)"; "" if its weights are those of the files
 	Threads     int                // workers
 	PrefillRows int                // tokens per prefill pass
 	Streams     bool               // experts are read from drives
@@ -93,12 +96,16 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.openInt8(ck); err != nil {
+		return nil, err
+	}
 	plan, err := o.useMemory(ck)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{opts: o, ck: ck, tok: tok, markers: markers, baton: newBaton()}
-	if o.ExpertCache > 0 {
+	switch {
+	case o.ExpertCache > 0:
 		if e.stream, err = openStream(ctx, ck, o); err != nil {
 			return nil, err
 		}
@@ -106,6 +113,11 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 		if e.stream.trunk != nil {
 			model = model.WithTrunk(e.stream.trunk)
 		}
+	case o.int8 != nil:
+		if e.whole, err = loadWhole(ctx, &o); err != nil {
+			return nil, err
+		}
+		model = model.WithTrunk(e.whole)
 	}
 	e.model = model
 	e.pool = kernel.NewPool(table, o.Threads)
@@ -121,6 +133,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if o.Model != "" {
 		e.info.Name, e.info.Dir, e.info.Toy, e.info.Notice = filepath.Base(filepath.Clean(o.Model)), o.Model, false, ""
 	}
+	e.info.label(o.int8)
 	e.keep()
 	return e, nil
 }
@@ -165,6 +178,9 @@ func (e *Engine) Close() error {
 	var err error
 	if e.stream != nil {
 		err = e.stream.close()
+	}
+	if e.whole != nil {
+		err = e.whole.Close()
 	}
 	if err := errors.Join(err, e.ck.Close()); err != nil {
 		return fmt.Errorf("closing the model: %w", err)

@@ -35,6 +35,10 @@ type Options struct {
 	// an ExpertCache. 0 leaves them mapped where there is no Memory either; with Memory
 	// the plan decides. It never changes a result.
 	TrunkMemory int64
+	// Trunk is the form of the weights that every token uses: TrunkExact, which "" stands
+	// for, or TrunkInt8 of a model that was converted. The latter takes about half the
+	// memory and half the reads; it changes results.
+	Trunk string
 	// Loading is called while the trunk is read, on the goroutine of Open. It may be nil.
 	Loading func(trunk.Progress)
 	// Routes, if not nil, records which experts the router chooses.
@@ -74,6 +78,7 @@ type Options struct {
 	Notify func(Notice)
 
 	machine machine
+	int8    *trunk.Int8 // the converted trunk, once it was found
 }
 
 // DefaultPrefillRows is the number of prompt tokens per pass.
@@ -101,6 +106,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Context < 1 || o.Memory < SpareMemory {
 		return o, &UsageError{Field: "memory", Reason: fmt.Sprintf("a plan for %d tokens in %d bytes cannot be made", o.Context, o.Memory)}
+	}
+	if o.Trunk == "" {
+		o.Trunk = TrunkExact
+	}
+	if o.Trunk != TrunkExact && o.Trunk != TrunkInt8 {
+		return o, &UsageError{Field: "trunk", Reason: fmt.Sprintf("%q is neither %s nor %s", o.Trunk, TrunkExact, TrunkInt8)}
 	}
 	if o.TrunkMemory < 0 || o.TrunkMemory > 0 && o.ExpertCache == 0 && o.Memory == 0 {
 		return o, &UsageError{Field: "trunk memory", Reason: fmt.Sprintf("%d bytes of trunk with %d bytes of experts: both are above 0, or both are 0", o.TrunkMemory, o.ExpertCache)}

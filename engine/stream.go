@@ -26,8 +26,9 @@ type stream struct {
 	// around is called with what waits for a read. It is set before any feed is made.
 	around func(wait func())
 
-	placed *place.Placement // nil for the demonstration model
-	record bool             // keep the sums of what was read for the first time
+	placed *place.Placement   // nil for the demonstration model
+	files  checkpoint.InPlace // of the demonstration model
+	record bool               // keep the sums of what was read for the first time
 
 	trunkCat *trunk.Catalog // nil: the trunk is mapped
 	trunk    *trunk.Store

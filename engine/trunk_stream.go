@@ -13,28 +13,28 @@ import (
 )
 
 // The trunk is read by the same set of drives as the experts, so that one scheduler
-// knows what must come first. Its objects lie in the model's own files: packs hold
-// experts only, since every drive that helps with the many small reads of experts is
+// knows what must come first. Its objects lie in the model's own files, or in the one
+// it was converted to: packs hold experts only, since every drive that helps with the many small reads of experts is
 // worth more than one that helps with the few large ones of the trunk.
 
-// addTrunk states the trunk's objects in a layout beside the experts. If the model's
-// folder is on none of the drives, it becomes one more, for the trunk alone.
+// addTrunk states the trunk's objects in a layout beside the experts. If their folder
+// is on none of the drives, it becomes one more, for the trunk alone.
 func (s *stream) addTrunk(ck *checkpoint.Checkpoint, o Options, drives []*ssdio.Drive, layout *ssdio.Layout) ([]*ssdio.Drive, *ssdio.Layout, error) {
 	if o.TrunkMemory == 0 {
 		return drives, layout, nil
 	}
 	var err error
-	if s.trunkCat, err = trunk.NewCatalog(ck); err != nil {
+	if s.trunkCat, err = o.trunkCatalog(ck); err != nil {
 		return nil, nil, err
 	}
 	m := s.trunkCat.Model()
 	if ck.Path() == "" {
 		both := *m
 		both.Objects = append(append([]place.Object(nil), s.cat.Model().Objects...), m.Objects...)
-		layout, err = memoryLayout(&both, ck.FS().(checkpoint.InPlace), len(drives))
+		layout, err = memoryLayout(&both, s.files, len(drives))
 		return drives, layout, err
 	}
-	dir, err := filepath.Abs(ck.Path())
+	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +48,7 @@ func (s *stream) addTrunk(ck *checkpoint.Checkpoint, o Options, drives []*ssdio.
 	if home < 0 {
 		d, err := ssdio.OpenDrive(dir, &ssdio.DriveOptions{ReadOnly: o.DriveState != ""})
 		if err != nil {
-			return nil, nil, fmt.Errorf("the trunk is read from the model's folder: %w", err)
+			return nil, nil, fmt.Errorf("the trunk is read from %s: %w", dir, err)
 		}
 		home, drives = len(drives), append(drives, profiled(d, o.DriveState))
 		name(drives)
@@ -58,7 +58,10 @@ func (s *stream) addTrunk(ck *checkpoint.Checkpoint, o Options, drives []*ssdio.
 		return nil, nil, err
 	}
 	var sums []uint32 // of all blocks, in the catalog's order; nil: not known
-	if o.DriveState != "" {
+	switch {
+	case o.int8 != nil:
+		sums = o.int8.BlockSums()
+	case o.DriveState != "":
 		s.sumsPath = sumsPath(o.DriveState, ck.Fingerprint())
 		if sums, err = readSums(s.sumsPath, ck.Fingerprint(), blocksOf(m)); err != nil && o.Notify != nil {
 			o.Notify(Notice{Text: fmt.Sprintf("The checksums of the trunk cannot be used: %v. They are recorded anew.", err)})

@@ -39,6 +39,8 @@ type weight struct {
 	at, length int64 // in the part
 	format     kernel.Format
 	rows, cols int
+	codes      int64 // of an int8 matrix: bytes before its scales
+	group      int   // of an int8 matrix: columns that share a scale
 }
 
 // page is what the start of a part is aligned by, up to its residue.
@@ -57,13 +59,26 @@ func IsMatrix(s *checkpoint.Spec) bool {
 // NewCatalog lists the trunk of an opened checkpoint. Errors are those of
 // checkpoint.Expect.
 func NewCatalog(ck *checkpoint.Checkpoint) (*Catalog, error) {
-	cfg := ck.Config()
+	tensors, err := matricesOf(ck)
+	if err != nil {
+		return nil, err
+	}
 	c := &Catalog{
-		units: make([]unit, cfg.Layers+1),
+		units: make([]unit, len(tensors)),
 		model: place.Model{Fingerprint: ck.Fingerprint(), Dir: ck.Path()},
 	}
-	tensors := make([][]named, len(c.units))
-	var err error
+	for i := range c.units {
+		if err := c.add(i, ck.Path(), tensors[i]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// matricesOf lists the matrices of every unit in the order of a forward pass.
+func matricesOf(ck *checkpoint.Checkpoint) (units [][]named, err error) {
+	cfg := ck.Config()
+	units = make([][]named, cfg.Layers+1)
 	cfg.Each(func(s checkpoint.Spec) bool {
 		if !IsMatrix(&s) {
 			return true
@@ -76,23 +91,24 @@ func NewCatalog(ck *checkpoint.Checkpoint) (*Catalog, error) {
 		if t, err = ck.Expect(s.Name, checkpoint.Float, s.Shape...); err != nil {
 			return false
 		}
-		tensors[at] = append(tensors[at], named{s.Name, t})
+		units[at] = append(units[at], named{s.Name, s.Class, t})
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.units {
-		if err := c.add(i, ck.Path(), tensors[i]); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return units, err
 }
 
 type named struct {
-	name string // in the text model
+	name  string // in the text model
+	class checkpoint.Class
 	checkpoint.Tensor
+}
+
+// format is how the model's files have a matrix.
+func (t *named) format() kernel.Format {
+	if t.DType == checkpoint.F32 {
+		return kernel.F32
+	}
+	return kernel.BF16
 }
 
 // add states a unit: its matrices in the order of the files, in as few parts as
@@ -130,21 +146,26 @@ func (c *Catalog) add(i int, dir string, tensors []named) error {
 		run.Length = t.Offset + t.Length - run.Offset
 		w := weight{
 			part: len(u.parts) - 1, at: t.Offset - run.Offset, length: t.Length,
-			format: kernel.BF16, rows: t.Shape[0], cols: t.Shape[1],
-		}
-		if t.DType == checkpoint.F32 {
-			w.format = kernel.F32
+			format: t.format(), rows: t.Shape[0], cols: t.Shape[1],
 		}
 		u.weights[t.name] = w
 		u.parts[w.part].size = run.Length
 		c.model.Objects[len(c.model.Objects)-1].Size = run.Length
 	}
-	for _, p := range u.parts {
-		u.bytes += p.size
-		u.room += (p.size+page-1)/page*page + page
-	}
+	u.count()
 	return nil
 }
+
+// count sets what follows from the parts.
+func (u *unit) count() {
+	for _, p := range u.parts {
+		u.bytes += p.size
+		u.room += aligned(p.size) + page
+	}
+}
+
+// aligned is n rounded up to a page.
+func aligned(n int64) int64 { return (n + page - 1) / page * page }
 
 // Model is the trunk's matrices as package place wants them. Do not change it.
 func (c *Catalog) Model() *place.Model { return &c.model }

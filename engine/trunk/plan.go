@@ -120,7 +120,7 @@ func Sizes(ck *checkpoint.Checkpoint) (Size, error) {
 func NewSizes(layers []int64, head int64) *Catalog {
 	c := &Catalog{}
 	for _, n := range append(append([]int64(nil), layers...), head) {
-		c.units = append(c.units, unit{bytes: n, room: (n+page-1)/page*page + page})
+		c.units = append(c.units, unit{bytes: n, room: aligned(n) + page})
 	}
 	return c
 }

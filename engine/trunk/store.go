@@ -79,7 +79,7 @@ func (s *Store) lay(unit int, mem []byte) [][]byte {
 	var parts [][]byte
 	at := int64(0)
 	for _, p := range s.cat.units[unit].parts {
-		at = (at+page-1)/page*page + int64(s.layout.Residue(p.key))
+		at = aligned(at) + int64(s.layout.Residue(p.key))
 		parts = append(parts, mem[at:at+p.size:at+p.size])
 		at += p.size
 	}
@@ -156,7 +156,11 @@ func (s *Store) Matrix(unit int, name string) (kernel.Matrix, error) {
 	if !ok || parts == nil {
 		return kernel.Matrix{}, fmt.Errorf("%s is not a matrix of a layer in memory (unit %d)", name, unit)
 	}
-	return kernel.NewMatrix(w.format, w.rows, w.cols, parts[w.part][w.at:w.at+w.length], nil, 0)
+	data := parts[w.part][w.at : w.at+w.length]
+	if w.format == kernel.Int8 {
+		return kernel.NewMatrix(w.format, w.rows, w.cols, data[:w.codes], data[w.codes:], w.group)
+	}
+	return kernel.NewMatrix(w.format, w.rows, w.cols, data, nil, 0)
 }
 
 // Close gives the memory back. The set must be closed before, so that no read is in
