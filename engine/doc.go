@@ -51,6 +51,12 @@
 // with any number of threads, any kernel level, however the prompt was cut and
 // wherever it was resumed. Choices depend on logits, seed and position alone.
 //
+// The one option that changes results is Options.Trunk: with TrunkInt8 the weights that
+// every token uses come from a file that ConvertTrunk made, rounded to int8. Info.Trunk
+// and Info.Notice then say so, and Info.Arithmetic differs, so that snapshots and
+// threads of the two never mix (trunk_int8.go). For one file results are again the same
+// bits everywhere.
+//
 // # Concurrency and caveats
 //
 // An Engine may be used from several goroutines; one Generate runs at a time, the

@@ -20,9 +20,18 @@
 // are read where they lie in the mapped files, one for each token, and are never
 // streamed.
 //
+// # In int8
+//
+// [WriteInt8] writes a second form of the trunk to a file of its own, in which the
+// large matrices are rounded to int8 with a scale for every [Int8Group] columns of a
+// row: about half the bytes to hold or to read. Router, gates and matrices that the
+// kernels would be slow with keep the model's bytes. A Store over [Int8.Catalog] then
+// works as over the model's own files. Results are not those of the model any more;
+// the header of the file says for every matrix how large the differences are.
+//
 // # What it never does
 //
-// It never changes a weight: the same bytes arrive that lie in the files, checked
+// A Store never changes a weight: the same bytes arrive that lie in the files, checked
 // block by block by package ssdio. It never gives out a layer that did not arrive as
 // a whole: a read that fails ends the pass with an [Error], and the next pass asks
 // again. It starts no goroutine and reads nothing between passes beyond its buffers.
