@@ -14,8 +14,9 @@ import (
 
 // The trunk is read by the same set of drives as the experts, so that one scheduler
 // knows what must come first. Its objects lie in the model's own files, or in the one
-// it was converted to: packs hold experts only, since every drive that helps with the many small reads of experts is
-// worth more than one that helps with the few large ones of the trunk.
+// it was converted to: packs hold experts only, since every drive that helps with the
+// many small reads of experts is worth more than one that helps with the few large
+// ones of the trunk.
 
 // addTrunk states the trunk's objects in a layout beside the experts. If their folder
 // is on none of the drives, it becomes one more, for the trunk alone.
