@@ -38,7 +38,8 @@ const embedReach = 64 << 10
 
 // PlanMemory is the plan that Open would make with the same options, without
 // keeping anything open. Options.Memory 0 stands for SpareMemory. What Open loads
-// besides the large weights is loaded, since the plan measures it.
+// besides the large weights is loaded, since the plan measures it. An int8 trunk need
+// not be converted yet: its size follows from the model, and TrunkHow says so.
 func PlanMemory(ctx context.Context, o Options) (*memory.Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -63,9 +64,16 @@ func PlanMemory(ctx context.Context, o Options) (*memory.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	var missing *NoInt8Error
+	if err := o.openInt8(ck); err != nil && !errors.As(err, &missing) {
+		return nil, err
+	}
 	p, err := o.plan(ck)
 	runtime.KeepAlive(tok)
 	runtime.KeepAlive(model)
+	if err == nil && missing != nil {
+		p.TrunkHow += "; not converted yet, run " + missing.command()
+	}
 	return p, err
 }
 

@@ -44,7 +44,7 @@ type Info struct {
 	Name        string             // folder name, or the demonstration model's
 	Dir         string             // "" for the demonstration model
 	Toy         bool               // the demonstration model: Notice must be shown
-	Notice      string             // one line about the model's limits, or ""
+	Notice      string             // one paragraph about the model's limits, or ""
 	Fingerprint string             // of config, index and shard headers, hex
 	Kernel      string             // level in use
 	Arithmetic  string             // kernel.Arithmetic, and the trunk's form: results are the same wherever this is the same

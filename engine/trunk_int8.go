@@ -40,15 +40,18 @@ type NoInt8Error struct {
 
 // Error names the command that makes the file.
 func (e *NoInt8Error) Error() string {
-	how := "deltafin trunk convert --model " + e.Model
-	if e.Model == "" {
-		how = "deltafin trunk convert --to DIR"
-	}
 	where := "nowhere, since the program keeps no state"
 	if len(e.Looked) > 0 {
 		where = strings.Join(e.Looked, " or ")
 	}
-	return fmt.Sprintf("the trunk of this model was not converted to int8 (looked for %s): run %s first, or use --trunk %s", where, how, TrunkExact)
+	return fmt.Sprintf("the trunk of this model was not converted to int8 (looked for %s): run %s first, or use --trunk %s", where, e.command(), TrunkExact)
+}
+
+func (e *NoInt8Error) command() string {
+	if e.Model == "" {
+		return "deltafin trunk convert --to DIR"
+	}
+	return "deltafin trunk convert --model " + e.Model
 }
 
 // Unwrap makes it an fs.ErrNotExist.
@@ -121,16 +124,30 @@ func (o *Options) trunkCatalog(ck *checkpoint.Checkpoint) (*trunk.Catalog, error
 	return f.Catalog(), nil
 }
 
+// int8Arithmetic is what an int8 trunk adds to Info.Arithmetic, before its group.
+const int8Arithmetic = "+int8-trunk-"
+
 // label sets what is said of the model, and the arithmetic, which sets its results
-// apart from exact ones: snapshots and threads know each other by it.
+// apart from exact ones: snapshots and threads know each other by it. The name says it
+// too, so that nothing which shows a model can leave it out.
 func (i *Info) label(f *trunk.Int8) {
 	if f == nil {
 		return
 	}
 	i.Trunk = int8Label
-	i.Arithmetic += fmt.Sprintf("+int8-trunk-%d", f.Group)
-	notice := fmt.Sprintf("%s: the weights that every token uses are rounded, by up to %.2f %% of their size (rms) in a matrix; answers differ from those of the exact model.", int8Label, 100*f.Worst())
-	i.Notice = strings.TrimSpace(i.Notice + "\n" + notice)
+	i.Name += ", " + int8Label
+	i.Arithmetic += fmt.Sprintf("%s%d", int8Arithmetic, f.Group)
+	notice := fmt.Sprintf("It runs with an %s: the weights that every token uses are rounded, by up to %.2f %% of their size (rms) in a matrix; answers differ from those of the exact model.", int8Label, 100*f.Worst())
+	i.Notice = strings.TrimSpace(i.Notice + " " + notice)
+}
+
+// TrunkOf is the form of the trunk that an Info.Arithmetic stands for, as in
+// Options.Trunk: with it an answer goes on as it was begun.
+func TrunkOf(arithmetic string) string {
+	if strings.Contains(arithmetic, int8Arithmetic) {
+		return TrunkInt8
+	}
+	return TrunkExact
 }
 
 // loadWhole reads a converted trunk into memory, for a model whose experts are mapped.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deltafin/engine/memory"
 	"deltafin/engine/trunk"
@@ -21,9 +22,9 @@ import (
 // convertTrunk converts a model's trunk; to is the folder, "" for the model's own.
 func convertTrunk(t testing.TB, model, to, state string) *trunk.Int8 {
 	t.Helper()
-	f, err := ConvertTrunk(t.Context(), ConvertOptions{Model: model, To: to, State: state, Threads: 2})
-	if err != nil {
-		t.Fatal(err)
+	f, wrote, err := ConvertTrunk(t.Context(), ConvertOptions{Model: model, To: to, State: state, Again: true, Threads: 2})
+	if err != nil || !wrote {
+		t.Fatal(wrote, err)
 	}
 	return f
 }
@@ -58,8 +59,11 @@ func TestInt8LogitsAreClose(t *testing.T) {
 	state := t.TempDir()
 	convertTrunk(t, "", t.TempDir(), state)
 	exact, rounded := open(t, Options{Threads: 2}), open(t, Options{Threads: 2, Trunk: TrunkInt8, DriveState: state})
-	if i := rounded.Info(); i.Trunk != int8Label || !strings.Contains(i.Notice, int8Label) || i.Arithmetic == exact.Info().Arithmetic {
-		t.Errorf("not labelled: %q, %q, %q", i.Trunk, i.Notice, i.Arithmetic)
+	if i := rounded.Info(); i.Trunk != int8Label || !strings.Contains(i.Name, int8Label) || !strings.Contains(i.Notice, int8Label) || TrunkOf(i.Arithmetic) != TrunkInt8 {
+		t.Errorf("not labelled: %q, %q, %q, %q", i.Name, i.Trunk, i.Notice, i.Arithmetic)
+	}
+	if i := exact.Info(); i.Trunk != "" || strings.Contains(i.Name+i.Notice, "int8") || TrunkOf(i.Arithmetic) != TrunkExact {
+		t.Errorf("labelled: %q, %q, %q, %q", i.Name, i.Trunk, i.Notice, i.Arithmetic)
 	}
 	vocab := exact.Info().Config.Vocab
 	var most []float64 // [positions]
@@ -201,7 +205,7 @@ func TestInt8IsMissing(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Trunk: "int4"}); !errors.As(err, &use) || use.Field != "trunk" {
 		t.Errorf("a form that is none: %v", err)
 	}
-	if _, err := ConvertTrunk(t.Context(), ConvertOptions{}); !errors.As(err, &use) || use.Field != "to" {
+	if _, _, err := ConvertTrunk(t.Context(), ConvertOptions{}); !errors.As(err, &use) || use.Field != "to" {
 		t.Errorf("converted to nowhere: %v", err)
 	}
 }
@@ -275,12 +279,12 @@ func TestConversionIsAtomic(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		n := 0
-		o := ConvertOptions{Model: d.dir, To: to, Progress: func(trunk.Progress) {
+		o := ConvertOptions{Model: d.dir, To: to, Again: true, Progress: func(trunk.Progress) {
 			if n++; n == 7 {
 				cancel(stop)
 			}
 		}}
-		if _, err := ConvertTrunk(ctx, o); !errors.Is(err, stop) {
+		if _, _, err := ConvertTrunk(ctx, o); !errors.Is(err, stop) {
 			t.Fatalf("%v, want the cause", err)
 		}
 	}
@@ -300,6 +304,46 @@ func TestConversionIsAtomic(t *testing.T) {
 	convertTrunk(t, d.dir, to, "")
 	if got := names(); len(got) != 1 {
 		t.Errorf("after the second conversion there are %v", got)
+	}
+}
+
+// TestConversionOnce: a whole file is not written again, and is found from then on; a
+// damaged one is, and what a killed run left goes.
+func TestConversionOnce(t *testing.T) {
+	d := newDisks(t, "tiny-c")
+	state, to := t.TempDir(), t.TempDir()
+	o := ConvertOptions{Model: d.dir, To: to, Threads: 1}
+	left, young := filepath.Join(to, "."+trunk.Int8Name+".17"), filepath.Join(to, "."+trunk.Int8Name+".18")
+	for _, name := range []string{left, young} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if then := time.Now().Add(-2 * staleAside); os.Chtimes(left, then, then) != nil {
+		t.Skip("this file system keeps no times")
+	}
+	f, wrote, err := ConvertTrunk(t.Context(), o)
+	if err != nil || !wrote {
+		t.Fatal(wrote, err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the leftover is there: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("a file that may be being written: %v", err)
+	}
+	o.State = state
+	o.Progress = func(trunk.Progress) { t.Error("converted again") }
+	if _, wrote, err = ConvertTrunk(t.Context(), o); err != nil || wrote {
+		t.Fatal(wrote, err)
+	}
+	open(t, Options{Model: d.dir, Trunk: TrunkInt8, DriveState: state})
+	o.Progress = nil
+	if err := os.Truncate(f.Path(), f.Bytes()-1); err != nil {
+		t.Fatal(err)
+	}
+	if _, wrote, err = ConvertTrunk(t.Context(), o); err != nil || !wrote {
+		t.Fatal(wrote, err)
 	}
 }
 
@@ -348,16 +392,23 @@ func TestInt8IsPlanned(t *testing.T) {
 		cat := trunkOf(t, model)
 		before := [3]*memory.Plan{}
 		for try := range 2 {
+			if try == 1 {
+				convertTrunk(t, model, filepath.Join(state, "files"), state)
+			}
 			for i, o := range []Options{{}, {ExpertCache: 64 << 20}, {Memory: 1 << 30}} {
 				o.Model, o.Trunk = model, TrunkInt8
 				p := plan(o)
 				if !strings.Contains(p.TrunkHow, int8Label) || p.Trunk > cat.Total()*3/4 || p.Trunk < cat.Total()/2 {
 					t.Errorf("%q, %d: %d bytes of trunk, exact %d, %s", model, i, p.Trunk, cat.Total(), p.TrunkHow)
 				}
+				if missing := strings.Contains(p.TrunkHow, "not converted yet, run deltafin trunk convert"); missing != (try == 0) {
+					t.Errorf("%q, %d, %d: %s", model, try, i, p.TrunkHow)
+				}
 				if try == 0 {
 					before[i] = p
-					convertTrunk(t, model, filepath.Join(state, "files"), state)
-				} else if p.Trunk != before[i].Trunk || p.Total() != before[i].Total() {
+					continue
+				}
+				if p.Trunk != before[i].Trunk || p.Total() != before[i].Total() {
 					t.Errorf("planned %d of trunk, %d in all; with the file %d and %d", before[i].Trunk, before[i].Total(), p.Trunk, p.Total())
 				}
 				e := open(t, Options{Model: model, Trunk: TrunkInt8, DriveState: state, ExpertCache: o.ExpertCache, Memory: max(o.Memory, 1<<30), machine: rich, Context: 512, PrefillRows: 16})
