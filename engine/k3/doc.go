@@ -9,6 +9,7 @@
 //	moe.go      router, latent projections, routed and shared experts
 //	dense.go    the feed-forward of the first layers
 //	head.go     final mix, norm, logits
+//	draft.go    several rows at once of which only the first are kept
 //
 // A Model is the weights, immutable and shared. A State is one conversation: the
 // KDA matrices, convolution rows and latent rows up to a position; a value that
@@ -27,6 +28,6 @@
 //
 // It does not sample, tokenise, read files or know about drives: weights come as
 // matrices of mapped files or, layer by layer, through the Trunk interface (trunk.go),
-// experts through the Experts interface. It keeps nothing between
-// passes but what is in the State. Arithmetic is float32 throughout.
+// experts through the Experts interface. It keeps nothing between passes but what is
+// in the State and, after a draft, what Commit needs. Arithmetic is float32 throughout.
 package k3

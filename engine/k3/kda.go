@@ -111,6 +111,9 @@ func (b *kdaBuffers) run(w *kdaWeights, layer int) {
 	r.pool.MatMul(b.f, &w.fb, b.fa, n)
 	r.pool.Sigmoid(b.beta, b.beta)
 	b.w, b.layer = w, layer
+	if r.draft.on {
+		r.draft.layer(layer, b)
+	}
 	r.pool.Do(b, c.KDAHeads, 1)
 	b.store(layer)
 	r.pool.MatMul(r.u, &w.o, b.out, n)
@@ -189,6 +192,11 @@ func (b *kdaBuffers) scan(buf []float32, h, part int) {
 	dt := b.w.dt[h*dim : (h+1)*dim]
 	raw := [3][]float32{b.rows(b.raw[0], part), b.rows(b.raw[1], part), b.rows(b.raw[2], part)}
 	from := b.r.from[part]
+	var note *draftLayer
+	if b.r.draft.on {
+		note = &b.r.draft.layers[b.layer]
+		copy(note.s[h*dim*dim:], s) // it comes to the cache for the first row anyway
+	}
 	for t := range b.r.parts[part].IDs {
 		at := t*inner + h*dim
 		for i, y := range qk {
@@ -207,6 +215,11 @@ func (b *kdaBuffers) scan(buf []float32, h, part int) {
 			k0.DecayLower(decay, f, dt, b.w.expA[h], c.GateLowerBound)
 		} else {
 			k0.DecaySoftplus(decay, f, dt, b.w.expA[h])
+		}
+		if note != nil {
+			copy(note.k[at:], k)
+			copy(note.v[at:], v)
+			copy(note.decay[at:], decay)
 		}
 		out := b.out[at : at+dim]
 		k0.KDAStep(out, s, q, k, v, decay, b.beta[(from+t)*c.KDAHeads+h], u)

@@ -39,6 +39,7 @@ type Runner struct {
 	mla    mlaBuffers
 	moe    moeBuffers
 	mlp    mlpBuffers
+	draft  draftBuffers
 }
 
 // An Observer sees intermediate results of a pass. The slices are valid during
@@ -63,6 +64,7 @@ func (m *Model) NewRunner(pool *kernel.Pool) *Runner {
 	r.mla.init(r)
 	r.moe.init(r)
 	r.mlp.init(r)
+	r.draft.r = r
 	return r
 }
 
@@ -142,6 +144,9 @@ func (r *Runner) forward(ctx context.Context, want Logits) ([]float32, error) {
 	}
 	for _, p := range r.parts {
 		p.State.broken = true // until every layer has seen every row
+		if p.State == r.draft.st && !r.draft.on {
+			r.draft.st = nil // its rows are no longer the last
+		}
 	}
 	r.begin()
 	defer r.moe.feed.End() // a guess may be outstanding when a layer fails
