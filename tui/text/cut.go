@@ -162,7 +162,12 @@ func PadLeft(s string, w int) string {
 		s = CutLeft(s, w)
 		n = Width(s)
 	}
-	return Spaces(w-n) + s
+	out := Spaces(w-n) + s
+	if !plain(s) && n < w {
+		// A tone of skin alone has two cells, and none behind a space.
+		out = Spaces(w-Width(out)) + out
+	}
+	return out
 }
 
 // Join returns left and right at the two ends of a line of w cells. If both do

@@ -42,6 +42,8 @@ var widths = []struct {
 	{"box", "┌─┐│", 4},
 	{"blocks", "▁▂▃█░▒▓", 7},
 	{"braille", "⠁⣿", 2},
+	{"gauge", "\x1b[32m█▉\x1b[0m···\x1b[2m│", 6},
+	{"joined to a line", "─\u0301│", 2},
 }
 
 func TestWidthCorpus(t *testing.T) {
@@ -177,8 +179,13 @@ func FuzzText(f *testing.F) {
 		f.Add(c.s, 5)
 	}
 	f.Add("\x1b[31m\u202e\xff\t\r\n x", 2)
+	f.Add("🏽", 5)
+	f.Add("─\ufe0f·\u20e3a\xe2\x96", 2)
 	f.Fuzz(func(t *testing.T, s string, w int) {
 		w %= 200
+		if got, want := text.Width(s), ansi.StringWidth(s); got != want {
+			t.Fatalf("Width(%q) = %d, x/ansi says %d", s, got, want)
+		}
 		c := text.Clean(s)
 		if text.Clean(c) != c {
 			t.Fatalf("Clean(%q) = %q is not clean", s, c)
