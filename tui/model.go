@@ -113,6 +113,8 @@ type model struct {
 	watching bool // a change does
 	blurred  bool
 	frozen   string // the frame that stands still
+	drawn    string // the newest frame, "" if something has changed since
+	drawnAt  time.Duration
 	mouse    bool
 	confirm  bool // Ctrl+S once more breaks in
 	leaving  bool // Ctrl+C once more quits
@@ -238,10 +240,15 @@ func (m *model) emit(seq string) {
 
 // Update takes a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	was := m.s.Change
 	cmd := m.update(msg)
 	m.narrow()
 	m.refocus()
 	m.place()
+	// bubbletea asks for a frame after every message, a tick that found nothing new too.
+	if _, tick := msg.(tickMsg); !tick || m.s.Change != was || m.elapsed() != m.drawnAt {
+		m.drawn = ""
+	}
 	return m, cmd
 }
 

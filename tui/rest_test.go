@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -52,6 +53,37 @@ func TestClockOnlyWhileWorking(t *testing.T) {
 	step(tickMsg{}, false, true, 1)
 	b.s.State = pane.Decoding
 	step(changedMsg{}, true, false, 1)
+}
+
+// TestFrameOnlyForNews: a tick that finds nothing new draws nothing, unless the clock
+// in the header has moved on.
+func TestFrameOnlyForNews(t *testing.T) {
+	th, err := theme.New(theme.Mono, theme.NoColour, theme.ASCII())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 3, 14, 22, 41, 0, time.UTC)
+	b := &still{s: pane.Sample{State: pane.Decoding, Began: now}, c: make(chan struct{})}
+	m := newModel(t.Context(), Options{Backend: b, Theme: th, Now: func() time.Time { return now }}, nil)
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	for i, c := range []struct {
+		do  func()
+		msg tea.Msg
+		new bool
+	}{
+		{func() {}, tickMsg{}, false},
+		{func() { b.s.Change++ }, tickMsg{}, true},
+		{func() { now = now.Add(400 * time.Millisecond) }, tickMsg{}, false},
+		{func() { now = now.Add(700 * time.Millisecond) }, tickMsg{}, true},
+		{func() {}, tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x")}, true},
+	} {
+		m.View()
+		c.do()
+		m.Update(c.msg)
+		if m.drawn == "" != c.new {
+			t.Errorf("step %d: drawn anew %v, want %v", i, m.drawn == "", c.new)
+		}
+	}
 }
 
 // TestKeysAreUnambiguous: in each state a key, a leader key and a name mean one

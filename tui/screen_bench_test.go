@@ -18,6 +18,8 @@ func BenchmarkFrame120x40(b *testing.B) {
 	s := open(b, "decoding", 120, 40)
 	b.ReportAllocs()
 	for b.Loop() {
+		s.f.Set(func(p *tui.Sample) { p.Layer = (p.Layer + 1) % p.Layers })
+		s.send(tui.TickForTest)
 		s.m.View()
 	}
 }

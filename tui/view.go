@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"deltafin/tui/chart"
 	"deltafin/tui/pane"
@@ -14,8 +15,14 @@ func (m *model) View() string {
 	if m.frozen != "" {
 		return m.frozen
 	}
-	return m.frame()
+	if m.drawn == "" {
+		m.drawn, m.drawnAt = m.frame(), m.elapsed()
+	}
+	return m.drawn
 }
+
+// elapsed is what the header's clock shows, in whole seconds.
+func (m *model) elapsed() time.Duration { return m.now().Sub(m.s.Began).Truncate(time.Second) }
 
 func (m *model) frame() string {
 	return strings.Join(m.rows(), "\n")
