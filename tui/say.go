@@ -105,7 +105,7 @@ func (m *model) card(c *pane.Card, w, room int) []string {
 		for _, k := range c.Choices {
 			list = append(list, k.Key+" "+k.Label)
 		}
-		keys = strings.Join(list, "   ")
+		keys = text.CleanLine(strings.Join(list, "   "))
 	}
 	title := text.CleanLine(c.Title)
 	lines := wrapped(text.Clean(c.Text), w-4)
