@@ -45,7 +45,7 @@ func TestFamilies(t *testing.T) {
 		{"killed at random points: every thread opens, one token lost at most", map[string]string{
 			"TestKilledWriters": "../session/kill_test.go", "TestKilledAnswers": "../session/run/kill_test.go"}},
 		{"the program in a real terminal emulator", map[string]string{
-			"TestFromFirstStartToResumedAnswer": "../cmd/deltafin/tmux_test.go"}},
+			"TestFromFirstStartToResumedAnswer": "../cmd/deltafin/tmux_test.go", "TestFirstFrameIsTheGolden": "../cmd/deltafin/backend_tmux_test.go"}},
 	} {
 		for name, file := range f.tests {
 			src, err := os.ReadFile(filepath.FromSlash(file))

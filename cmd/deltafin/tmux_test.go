@@ -28,11 +28,11 @@ func (w *window) tmux(args ...string) string {
 	return string(out)
 }
 
-// open runs the program in a window of 80x24.
-func (w *window) open(home string) {
+// open runs the program in a window of 80x24, with more in its environment.
+func (w *window) open(home string, more ...string) {
 	w.t.Helper()
 	var env strings.Builder
-	for _, v := range environment(home, "TERM=screen-256color", "LC_ALL=C.UTF-8") {
+	for _, v := range environment(home, append([]string{"TERM=screen-256color", "LC_ALL=C.UTF-8"}, more...)...) {
 		env.WriteString(" '" + v + "'")
 	}
 	w.tmux("new-session", "-d", "-x", "80", "-y", "24", "env -i"+env.String()+" "+os.Args[0])
