@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 
 	"deltafin/engine"
+	"deltafin/session"
 	answers "deltafin/session/run"
 	jobs "deltafin/session/run/work"
 	"deltafin/tui"
@@ -137,5 +138,43 @@ func watched(b *testing.B, k *desk) (gone func()) {
 		back.close()
 		slave.Close()
 		master.Close()
+	}
+}
+
+// BenchmarkReadLong reads a thread of 200,000 tokens from the disk, all that the screen
+// waits for before it can show one: tui.BenchmarkOpenLong is the rest. Together they
+// must stay under 200 ms.
+func BenchmarkReadLong(b *testing.B) {
+	store, err := session.Open(b.Context(), b.TempDir(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	const answers, each = 40, 5000
+	th := &session.Thread{ThreadInfo: session.ThreadInfo{ID: 1, Title: "long", Branch: "main", Created: time.Now(), Updated: time.Now()}}
+	add := func(role session.Role, body *session.Body) {
+		n := session.ID(len(th.Turns))
+		th.Turns = append(th.Turns, session.Turn{ID: 100 + n, Parent: (99 + n) * min(n, 1), Role: role, Status: session.Done, Created: time.Now(), Ended: time.Now(), Tokens: len(body.Tokens), Body: body})
+	}
+	for range answers {
+		add(session.User, &session.Body{Text: demoQuestion})
+		body := new(session.Body)
+		for i := range each {
+			word := [...]string{" fox", " the", " and", "ing ", ". So", "\n\n- "}[i%6]
+			body.Tokens = append(body.Tokens, session.Token{ID: int32(i), Channel: session.InAnswer, Text: word})
+			body.Text += word
+		}
+		add(session.Assistant, body)
+	}
+	last := th.Turns[len(th.Turns)-1].ID
+	th.Branches = []session.Branch{{Name: "main", Leaf: last, Tip: last, Created: time.Now()}}
+	if err := store.Import(b.Context(), th); err != nil {
+		b.Fatal(err)
+	}
+	back := &backend{k: &desk{store: store}}
+	for b.Loop() {
+		if got, err := back.Thread(b.Context(), 1); err != nil || len(got.Turns) != 2*answers {
+			b.Fatal(err)
+		}
 	}
 }
