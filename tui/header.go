@@ -27,7 +27,7 @@ func verb(s *Sample) string {
 		return "DECODE " + pane.Speed(s.Rate) + " t/s"
 	case s.State == pane.Idle && s.Answers > 0:
 		if took := s.Ended.Sub(s.Began); took > 0 && !s.Began.IsZero() {
-			return "DONE in " + pane.Span(took.Round(time.Second))
+			return "DONE in " + pane.Took(took)
 		}
 		return "DONE"
 	case s.State == "":

@@ -82,7 +82,7 @@ func (m *model) ended(w int) []string {
 	if s.Answers == 0 || s.Began.IsZero() || took <= 0 || len(s.Tokens) == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("done: %s tok in %s", pane.Count(int64(len(s.Tokens))), pane.Span(took.Round(time.Second)))
+	line := fmt.Sprintf("done: %s tok in %s", pane.Count(int64(len(s.Tokens))), pane.Took(took))
 	if s.Rate > 0 {
 		line += ", " + pane.Speed(s.Rate) + " tok/s"
 	}

@@ -145,6 +145,9 @@ func (m *model) middle(l layout) []string {
 	room := l.body - len(below)
 	if m.r.thread == 0 || len(m.r.parts) == 0 && m.r.live == 0 {
 		if len(below) == 0 || len(m.r.parts) == 0 && !m.s.State.Busy() && m.shownCard() == nil {
+			if len(below) > 0 {
+				below = append([]string{""}, below...)
+			}
 			below = append(m.welcome(l.text-2), below...)
 		}
 		return indented(below)
@@ -229,10 +232,10 @@ func (m *model) foot(w int) string {
 	case m.cost != nil && m.in.text != "":
 		s := fmt.Sprintf(" %s tok", pane.Count(int64(m.cost.cost.Tokens)))
 		if d := m.cost.cost.Time.Likely; d > 0 {
-			s += "   about " + pane.Span(d)
+			s += "   about " + pane.Took(d)
 		}
 		if d := m.cost.cost.First; d > 0 {
-			s += "   first word in " + pane.Span(d)
+			s += "   first word in " + pane.Took(d)
 		}
 		return text.Join(s, "f1 help ", w, m.t.Glyphs.Ellipsis)
 	}
@@ -246,7 +249,10 @@ func (m *model) strip(w int) []string {
 		now, ceiling := m.s.Totals()
 		u := pane.UnitFor(pane.Fastest(m.s.Drives))
 		d := fmt.Sprintf("%d drives %s %s/s", n, u.Of(now), u.Name)
-		if ceiling > 0 {
+		switch {
+		case m.s.AtRest():
+			d = fmt.Sprintf("%d drives idle", n)
+		case ceiling > 0:
 			d += " (" + pane.Percent(now/ceiling) + ")"
 		}
 		parts = append(parts, d)
@@ -277,5 +283,11 @@ func (m *model) strip(w int) []string {
 		}
 		bar = " " + chart.Bar(m.t, float64(m.s.Layer)/float64(m.s.Layers), max(1, w-2-len(tail))) + tail
 	}
-	return []string{" " + strings.Join(parts, " | "), bar}
+	out := []string{" " + strings.Join(parts, " | "), bar}
+	if m.s.AtRest() {
+		for i := range out {
+			out[i] = pane.Freeze(m.t, out[i])
+		}
+	}
+	return out
 }

@@ -23,11 +23,16 @@ type sampler struct {
 	began time.Time // of the answer that base belongs to
 	base  engine.Streaming
 	now   engine.Streaming
-	token engine.Streaming // at the newest token
+	token engine.Streaming // at the newest token, or as far as the prompt was read
 	seen  int              // tokens of the answer at that time
 	cost  pane.TokenTime
+	reuse float64   // of the newest token's experts, share that was held
 	slow  time.Time // when the slow parts were looked at
 	rates time.Time // when the drives' rates were noted
+
+	moved  int64   // experts that came in, less those that are held
+	evict  float64 // how fast that grows, a second
+	judged time.Time
 
 	history [][]float64   // per drive
 	watches []driveWatch  // per drive
@@ -149,6 +154,12 @@ func (m *sampler) machine(s *tui.Sample, st *jobs.State) {
 		copyStreaming(&m.base, &m.now)
 		copyStreaming(&m.token, &m.now)
 	}
+	switch {
+	case len(st.Times) == 0:
+		copyStreaming(&m.token, &m.now)
+	case m.seen == 0: // what the prompt took is not the answer's
+		copyStreaming(&m.base, &m.token)
+	}
 	m.tokens(st)
 	s.Token = m.cost
 	used := m.now
@@ -165,11 +176,27 @@ func (m *sampler) machine(s *tui.Sample, st *jobs.State) {
 		}
 	}
 	x := m.now.Experts
-	s.Experts = pane.Experts{Budget: x.Bytes, Count: x.Cached, All: m.k.experts, Share: m.shares}
+	m.turnover(&x)
+	s.Experts = pane.Experts{Budget: x.Bytes, Count: x.Cached, All: m.k.experts, Evictions: m.evict, Reuse: m.reuse, Share: m.shares}
 	if x.Slots > 0 {
 		s.Experts.Held = x.Bytes / int64(x.Slots) * int64(x.Cached)
 	}
 	m.drives(s)
+}
+
+// turnover notes once a second how many experts had to go: those that came in and are
+// not held.
+func (m *sampler) turnover(x *expert.Stats) {
+	now := time.Now()
+	took := now.Sub(m.judged)
+	if took < time.Second {
+		return
+	}
+	moved := x.Total.InTime + x.Total.Late + x.Total.Missed + x.Total.Unused - int64(x.Cached)
+	if !m.judged.IsZero() {
+		m.evict = float64(max(moved-m.moved, 0)) / took.Seconds()
+	}
+	m.moved, m.judged = moved, now
 }
 
 // tokens notes where the time of the newest tokens went.
@@ -186,7 +213,11 @@ func (m *sampler) tokens(st *jobs.State) {
 	for _, d := range st.Times[m.seen:] {
 		took += d
 	}
-	stall := m.now.Experts.Total.Stall - m.token.Experts.Total.Stall
+	old, total := &m.token.Experts.Total, &m.now.Experts.Total
+	stall := total.Stall - old.Stall
+	if uses := total.Uses() - old.Uses(); uses > 0 {
+		m.reuse = float64(total.Hit-old.Hit) / float64(uses)
+	}
 	m.cost = pane.TokenTime{Took: took / fresh}
 	if took > 0 {
 		m.cost.Read = min(max(stall.Seconds()/took.Seconds(), 0), 1)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"deltafin/engine"
+	"deltafin/engine/expert"
 	"deltafin/session/control"
 	"deltafin/tui"
 	"deltafin/tui/pane"
@@ -72,6 +74,14 @@ func TestBackendAnswers(t *testing.T) {
 	if len(s.Drives) != len(demoDrives) || s.Drives[0].Ceiling != float64(demoDrives[0].limit)*1e3 || s.Prefetch.Uses() == 0 ||
 		s.Experts.Count == 0 || s.Experts.All != 448 || len(s.Experts.Share) != 7 || s.Token.Took == 0 || len(s.Tokens) == 0 || s.Memory.Total == 0 {
 		t.Errorf("a panel has no figures: %+v", s)
+	}
+	var all engine.Streaming
+	b.k.e.Streaming(&all)
+	if uses := all.Experts.Total.Uses(); s.Prefetch.Uses() >= uses || s.Prefetch.Stall > s.Token.Took*10 {
+		t.Errorf("%d of all %d uses are the answer's, %v of waiting a token", s.Prefetch.Uses(), uses, s.Prefetch.Stall)
+	}
+	if s.Experts.Reuse <= 0 || s.Experts.Reuse > 1 {
+		t.Errorf("the newest token reused %v", s.Experts.Reuse)
 	}
 	th, err := b.Thread(ctx, s.Thread)
 	if err != nil || len(th.Turns) != 2 {
@@ -139,5 +149,23 @@ func TestBackendWithoutAModel(t *testing.T) {
 	}
 	if k := b.close(); k != nil {
 		t.Error("something was opened")
+	}
+}
+
+// TestTurnover: experts that came in and are not held have gone, per second.
+func TestTurnover(t *testing.T) {
+	var m sampler
+	x := expert.Stats{Cached: 10}
+	x.Total.Missed = 12
+	m.turnover(&x)
+	m.judged = m.judged.Add(-2 * time.Second)
+	x.Total.Missed, x.Total.Late, x.Cached = 40, 8, 16 // 36 more came, 6 more are held
+	if m.turnover(&x); m.evict < 14 || m.evict > 15 {
+		t.Errorf("%v went a second", m.evict)
+	}
+	x.Total.Missed += 100
+	was := m.evict
+	if m.turnover(&x); m.evict != was {
+		t.Errorf("judged anew within a second: %v", m.evict)
 	}
 }

@@ -39,7 +39,22 @@ func (p Panel) Draw(t *theme.Theme, s *Sample, w, h int, focused bool) []string 
 	if w >= 6 && h >= 3 { // else there is no room within the frame
 		lines = p.Lines(t, s, w-4, h-2)
 	}
+	if s.AtRest() && p.Name != "queue" {
+		for i, l := range lines {
+			lines[i] = Freeze(t, l)
+		}
+	}
 	return Box(t, p.Name, p.Title(s), lines, w, h, focused)
+}
+
+// Freeze draws a line of figures that no longer move. That a drive is lost stays as
+// it is.
+func Freeze(t *theme.Theme, line string) string {
+	before, behind, lost := strings.Cut(line, lostMark(t))
+	if !lost {
+		return t.Frozen.Render(text.Plain(line))
+	}
+	return t.Frozen.Render(text.Plain(before)) + lostMark(t) + t.Frozen.Render(text.Plain(behind))
 }
 
 // Box puts lines into a frame with a title, exactly h lines of w cells. A box
@@ -121,6 +136,14 @@ func Span(d time.Duration) string {
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Took writes how long something took that is over, to the tenth if it was short.
+func Took(d time.Duration) string {
+	if d > 0 && d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", max(d.Seconds(), 0.1))
+	}
+	return Span(d.Round(time.Second))
 }
 
 // Percent writes a share.

@@ -53,7 +53,7 @@ func (c *driveColumns) head(w int) string {
 func (c *driveColumns) line(t *theme.Theme, d *Drive, w int) string {
 	name := text.Pad(text.CleanLine(d.Name), c.names)
 	if d.Lost {
-		return name + " " + t.Bad.Render("LOST")
+		return name + " " + lostMark(t)
 	}
 	tail := text.PadLeft(c.u.Of(d.Now), 6)
 	if c.share {
@@ -79,6 +79,9 @@ func (c *driveColumns) line(t *theme.Theme, d *Drive, w int) string {
 	}
 	return name + " " + chart.Sparkline(t, d.History, room, c.top) + tail
 }
+
+// lostMark stands where a lost drive's figures would.
+func lostMark(t *theme.Theme) string { return t.Bad.Render("LOST") }
 
 // millis writes a time in milliseconds, "--" for none.
 func millis(d time.Duration) string {

@@ -22,6 +22,9 @@ func drivesTitle(s *Sample) string {
 	if len(s.Drives) == 0 {
 		return ""
 	}
+	if s.AtRest() {
+		return "idle"
+	}
 	now, ceiling := s.Totals()
 	u := UnitFor(Fastest(s.Drives))
 	if ceiling <= 0 {
@@ -72,11 +75,23 @@ func drivesLines(t *theme.Theme, s *Sample, w, h int) []string {
 			out = append(out, chart.Plot(t, sum, w, min(room, 8), top)...)
 		}
 	}
-	last := fmt.Sprintf("p99 %s ms  errors %s  mended %s  depth %d", millis(sum.P99), Count(sum.Errors), Count(sum.Retries), sum.Depth)
+	last := fitting(w, "p99 "+millis(sum.P99)+" ms", "errors "+Count(sum.Errors), "mended "+Count(sum.Retries), fmt.Sprint("depth ", sum.Depth))
 	if c.full && !c.warm {
-		last += "  temperature not known"
+		last = fitting(w, last, "temperature not known")
 	}
-	return append(out, text.Elide(last, w, t.Glyphs.Ellipsis))
+	return append(out, last)
+}
+
+// fitting joins those parts from the first on that fit in w cells.
+func fitting(w int, parts ...string) string {
+	out := text.Cut(parts[0], w)
+	for _, p := range parts[1:] {
+		if text.Width(out)+2+text.Width(p) > w {
+			break
+		}
+		out += "  " + p
+	}
+	return out
 }
 
 // together adds up the drives' histories, the newest values one above the other,
@@ -117,6 +132,9 @@ func prefetchTitle(s *Sample) string {
 
 func prefetchLines(t *theme.Theme, s *Sample, w, _ int) []string {
 	p := s.Prefetch
+	if s.inMemory() {
+		return []string{chart.Empty(t, "all experts are in memory", w)}
+	}
 	if p.Uses() == 0 {
 		return []string{chart.Empty(t, "waiting for the first token", w)}
 	}
@@ -128,17 +146,21 @@ func prefetchLines(t *theme.Theme, s *Sample, w, _ int) []string {
 		}, w),
 		fmt.Sprintf("H cache %s  p in time %s", share(p.Hit), share(p.InTime)),
 		fmt.Sprintf("l late %s  m missed %s  unused %s", share(p.Late), share(p.Missed), share(p.Unused)),
-		stalls(&p),
+		stalls(&p, w),
 	}
 }
 
 // stalls says how long tokens wait for drives, and in which layer most.
-func stalls(p *Prefetch) string {
+func stalls(p *Prefetch, w int) string {
 	line := fmt.Sprintf("stall %d ms/tok", p.Stall.Milliseconds())
-	if p.WorstStall > 0 {
-		line += fmt.Sprintf("  worst layer %d %s ms", p.WorstLayer, millis(p.WorstStall))
+	if p.WorstStall <= 0 {
+		return line
 	}
-	return line
+	worst := fmt.Sprintf("%d %s ms", p.WorstLayer, millis(p.WorstStall))
+	if long := line + "  worst layer " + worst; text.Width(long) <= w {
+		return long
+	}
+	return fitting(w, line, "worst L"+worst)
 }
 
 func expertsTitle(s *Sample) string {
@@ -166,9 +188,9 @@ func expertsLines(t *theme.Theme, s *Sample, w, h int) []string {
 	if e.All > 0 {
 		held += " of " + Count(int64(e.All))
 	}
-	last := fmt.Sprintf("evict %.0f/s  pinned %d", e.Evictions, e.Pinned)
+	last := fmt.Sprintf("evict %.0f/s", e.Evictions)
 	if e.Reuse > 0 {
-		last += "  reuse " + Percent(e.Reuse)
+		last += "  newest token reused " + Percent(e.Reuse)
 	}
 	return append(out, held, last)
 }

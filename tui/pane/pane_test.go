@@ -74,6 +74,8 @@ func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
 		Count(41203): "41 203", UnitFor(0).Of(27.3e9): "27.3", UnitFor(2e6).Of(1.25e6): "1.2", UnitFor(9e5).Of(7e5): "700.0", Speed(0.97): "0.97", Speed(42.3): "42", Speed(0): "--", Speed(math.NaN()): "--",
 		Span(0): "0s", Span(41 * time.Second): "41s", Span(20*time.Minute + 41*time.Second): "20m41s", Span(26*time.Hour + 5*time.Minute): "26h05m",
+		Took(0): "0s", Took(time.Millisecond): "0.1s", Took(840 * time.Millisecond): "0.8s", Took(19*time.Minute + 41400*time.Millisecond): "19m41s",
+		fitting(20, "p99 1.9 ms", "errors 0", "depth 3"): "p99 1.9 ms  errors 0", fitting(3, "p99 1.9 ms", "x"): "p99",
 		Percent(0.934): "93%", Percent(math.NaN()): "--",
 	} {
 		if got != want {
@@ -132,6 +134,38 @@ func TestPrefetchNamesTheWorstLayer(t *testing.T) {
 	}
 	s.Prefetch.WorstLayer, s.Prefetch.WorstStall = 58, 7200*time.Microsecond
 	if got := last(); got != "stall 61 ms/tok  worst layer 58 7.2 ms" {
+		t.Errorf("%q", got)
+	}
+	s.Prefetch.Stall, s.Prefetch.WorstStall = 1700*time.Millisecond, 26600*time.Microsecond
+	if got := last(); got != "stall 1700 ms/tok  worst L58 26.6 ms" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAtRestFiguresAreGrey: what no longer moves is drawn in one style, but for a lost
+// drive and the queue; a model in memory says that nothing is read ahead.
+func TestAtRestFiguresAreGrey(t *testing.T) {
+	th := looks(t)[0]
+	s := Sample{State: Decoding, Layer: 3, Layers: 8, Prefetch: Prefetch{Hit: 9, Late: 1}, Experts: Experts{Held: 1e9, Budget: 2e9}, Token: TokenTime{Took: time.Second, Read: 0.5, Math: 0.5},
+		Times: []time.Duration{time.Second}, Drives: []Drive{{Name: "d1", Now: 1e9, Ceiling: 2e9, History: []float64{1e9}}, {Name: "d2", Lost: true}}}
+	draw := func() (all string) {
+		for _, p := range All() {
+			all += strings.Join(p.Draw(th, &s, 42, 8, false), "\n") + "\n"
+		}
+		return all
+	}
+	if at := draw(); !strings.Contains(at, "1.0 GB/s  50% of ceiling") || strings.Contains(at, th.Frozen.Render("layer 3/8  read 50%  math 50%")) {
+		t.Errorf("while working:\n%s", at)
+	}
+	s.State = Paused
+	at := draw()
+	for _, want := range []string{"- drives  idle -", lostMark(th), th.Frozen.Render("layer 3/8  read 50%  math 50%"), th.Frozen.Render("H cache 90%  p in time 0%"), "Questions you send"} {
+		if !strings.Contains(at, want) {
+			t.Errorf("at rest %q is missing:\n%s", want, at)
+		}
+	}
+	s.Drives, s.Experts, s.Prefetch = nil, Experts{}, Prefetch{}
+	if got := prefetchLines(th, &s, 38, 5); !strings.Contains(got[0], "all experts are in memory") {
 		t.Errorf("%q", got)
 	}
 }

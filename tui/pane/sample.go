@@ -36,6 +36,14 @@ func (s State) Busy() bool {
 // opening says that there is no model yet.
 func (s *Sample) opening() bool { return s.State == Setup || s.State == Loading }
 
+// AtRest says that figures of the work are those of its end: none is under way.
+func (s *Sample) AtRest() bool { return !s.State.Busy() && !s.opening() }
+
+// inMemory says that the model reads nothing from drives.
+func (s *Sample) inMemory() bool {
+	return len(s.Drives) == 0 && s.Experts.Budget <= 0 && !s.opening() && (s.Layers > 0 || len(s.Tokens) > 0)
+}
+
 // A Sample is everything the screen shows of the work at one moment. Slices are
 // read only and may be shared with other Samples; who publishes a Sample replaces
 // a slice or appends to it, and never changes an element. A zero or nil part means
@@ -142,11 +150,10 @@ func (p Prefetch) HitRate() float64 {
 
 // Experts is the cache of experts.
 type Experts struct {
-	Held, Budget int64 // bytes
-	Count, All   int   // experts held, and in the model
-	Pinned       int
+	Held, Budget int64       // bytes
+	Count, All   int         // experts held, and in the model
 	Evictions    float64     // a second
-	Reuse        float64     // share of the last token's experts the newest used again; 0 if not known
+	Reuse        float64     // share of the newest token's experts that were held already; 0 if not known
 	Share        [][]float64 // [layers][parts] share held, 0 to 1; nil if not known
 }
 

@@ -54,6 +54,14 @@ func plain(s string) bool {
 	return true
 }
 
+// Plain returns s without its colours.
+func Plain(s string) string {
+	if plain(s) {
+		return s
+	}
+	return ansi.Strip(s)
+}
+
 // Next returns the length in bytes and the width in cells of the first grapheme
 // cluster of s, which must not be empty and must not start with an escape
 // sequence.

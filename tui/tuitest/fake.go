@@ -90,7 +90,7 @@ func sampleOf(state string) tui.Sample {
 		s.Drives = append(s.Drives, d)
 	}
 	s.Prefetch = pane.Prefetch{Hit: 640, InTime: 290, Late: 50, Missed: 20, Unused: 20, Stall: 61 * time.Millisecond, WorstLayer: 58, WorstStall: 7200 * time.Microsecond}
-	s.Experts = pane.Experts{Held: 71.2e9, Budget: 96e9, Count: 3118, All: 82432, Pinned: 96, Evictions: 4, Reuse: 0.71}
+	s.Experts = pane.Experts{Held: 71.2e9, Budget: 96e9, Count: 3118, All: 82432, Evictions: 4, Reuse: 0.71}
 	for i := range 92 {
 		row := make([]float64, 16)
 		for j := range row {
