@@ -143,7 +143,7 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 	}
 	d.Trunk, d.TrunkLeast, d.TrunkHow = held.Plan(most).Memory, held.Least(), "read when the model is opened"
 	if o.Trunk == TrunkInt8 {
-		d.TrunkHow = int8Label + ", " + d.TrunkHow
+		d.TrunkHow = Int8Label + ", " + d.TrunkHow
 	}
 	d.Stream = func(memory int64) (taken, perToken int64) {
 		p := held.Plan(memory)

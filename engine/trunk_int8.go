@@ -21,8 +21,8 @@ const (
 	TrunkInt8  = "int8" // converted by ConvertTrunk; results differ from the model's
 )
 
-// int8Label is what everything says that shows a model with such a trunk.
-const int8Label = "int8 trunk (not exact)"
+// Int8Label is what everything says that shows a model with such a trunk.
+const Int8Label = "int8 trunk (not exact)"
 
 // A converted trunk lies beside the model, or where a file in the folder of states
 // says.
@@ -134,10 +134,10 @@ func (i *Info) label(f *trunk.Int8) {
 	if f == nil {
 		return
 	}
-	i.Trunk = int8Label
-	i.Name += ", " + int8Label
+	i.Trunk = Int8Label
+	i.Name += ", " + Int8Label
 	i.Arithmetic += fmt.Sprintf("%s%d", int8Arithmetic, f.Group)
-	notice := fmt.Sprintf("It runs with an %s: the weights that every token uses are rounded, by up to %.2f %% of their size (rms) in a matrix; answers differ from those of the exact model.", int8Label, 100*f.Worst())
+	notice := fmt.Sprintf("It runs with an %s: the weights that every token uses are rounded, by up to %.2f %% of their size (rms) in a matrix; answers differ from those of the exact model.", Int8Label, 100*f.Worst())
 	i.Notice = strings.TrimSpace(i.Notice + " " + notice)
 }
 

@@ -59,7 +59,7 @@ func TestInt8LogitsAreClose(t *testing.T) {
 	state := t.TempDir()
 	convertTrunk(t, "", t.TempDir(), state)
 	exact, rounded := open(t, Options{Threads: 2}), open(t, Options{Threads: 2, Trunk: TrunkInt8, DriveState: state})
-	if i := rounded.Info(); i.Trunk != int8Label || !strings.Contains(i.Name, int8Label) || !strings.Contains(i.Notice, int8Label) || TrunkOf(i.Arithmetic) != TrunkInt8 {
+	if i := rounded.Info(); i.Trunk != Int8Label || !strings.Contains(i.Name, Int8Label) || !strings.Contains(i.Notice, Int8Label) || TrunkOf(i.Arithmetic) != TrunkInt8 {
 		t.Errorf("not labelled: %q, %q, %q, %q", i.Name, i.Trunk, i.Notice, i.Arithmetic)
 	}
 	if i := exact.Info(); i.Trunk != "" || strings.Contains(i.Name+i.Notice, "int8") || TrunkOf(i.Arithmetic) != TrunkExact {
@@ -398,7 +398,7 @@ func TestInt8IsPlanned(t *testing.T) {
 			for i, o := range []Options{{}, {ExpertCache: 64 << 20}, {Memory: 1 << 30}} {
 				o.Model, o.Trunk = model, TrunkInt8
 				p := plan(o)
-				if !strings.Contains(p.TrunkHow, int8Label) || p.Trunk > cat.Total()*3/4 || p.Trunk < cat.Total()/2 {
+				if !strings.Contains(p.TrunkHow, Int8Label) || p.Trunk > cat.Total()*3/4 || p.Trunk < cat.Total()/2 {
 					t.Errorf("%q, %d: %d bytes of trunk, exact %d, %s", model, i, p.Trunk, cat.Total(), p.TrunkHow)
 				}
 				if missing := strings.Contains(p.TrunkHow, "not converted yet, run deltafin trunk convert"); missing != (try == 0) {

@@ -61,6 +61,9 @@ func failure(err error, safe string) (verb string, c *pane.Card) {
 	case errors.As(err, &model):
 		return "OTHER MODEL", pane.NewCard("Another model is loaded",
 			fmt.Sprintf("This thread was made with model %.8s; loaded is %.8s.", model.Have, model.Loaded), "You can read and export it.", "Ask in a new thread (ctrl+x n), or start with --other-model to go on.")
+	case errors.Is(err, answers.ErrOtherTrunk):
+		return "OTHER MODEL", pane.NewCard("Another form of the model is loaded", "This answer was begun with another form of the weights that every token uses.", safe,
+			"Start with the --trunk it was begun with, or make another answer.")
 	case errors.Is(err, answers.ErrOtherTokens):
 		return "OTHER MODEL", pane.NewCard("Another model is loaded", "This answer was begun with another vocabulary.", safe, "Open the model it was begun with, or ask in a new thread (ctrl+x n).")
 	case errors.As(err, &long):
@@ -144,6 +147,9 @@ func notOpened(folder string, err error) *pane.Card {
 	switch {
 	case errors.As(err, &short):
 		return pane.NewCard("Not enough memory", sentence(short), safe, "Leave and start with a smaller --memory or --cache, or press Enter for the demonstration model.")
+	case errors.As(err, new(*engine.NoInt8Error)):
+		return pane.NewCard("The model was not converted", "With --trunk int8 a model runs from a file that has to be made first.", safe,
+			"Leave and run deltafin trunk convert, or start without --trunk.")
 	case errors.Is(err, checkpoint.ErrMissingShard):
 		return pane.NewCard("The model is not complete", sentence(err), safe, "Complete the copy and give the folder again, or press Enter for the demonstration model.")
 	case errors.Is(err, checkpoint.ErrUnsupported):

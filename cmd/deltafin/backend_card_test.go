@@ -70,6 +70,7 @@ func TestWhatStopsAnAnswer(t *testing.T) {
 		{fmt.Errorf("appending: %w", session.ErrFull), "DISK FULL", "Free some space, then press r.", 2},
 		{&answers.ModelError{Have: "8f2c91aa77", Loaded: "91aa04c7bb"}, "OTHER MODEL", "made with model 8f2c91aa; loaded is 91aa04c7", 0},
 		{answers.ErrOtherTokens, "OTHER MODEL", "another vocabulary", 0},
+		{answers.ErrOtherTrunk, "OTHER MODEL", "--trunk", 0},
 		{&engine.ContextError{Tokens: 300_000, Limit: 262_144}, "FULL", "300 000 of 262 144", 0},
 		{session.ErrLocked, "", "Another program is writing this thread", 2},
 		{session.ErrCorrupt, "STOPPED threads", "The thread database is damaged", 2},

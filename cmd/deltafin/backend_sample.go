@@ -68,6 +68,9 @@ func (m *sampler) sample(h heard) *tui.Sample {
 	}
 	m.machine(s, st)
 	m.conditions(s, h)
+	if info.Trunk != "" { // behind what is wrong: it is so for as long as the model is open
+		s.Marks = append(s.Marks, pane.Mark{Text: info.Trunk})
+	}
 	s.Notice = m.notice(st, h)
 	if !s.State.Busy() {
 		s.Ended = st.Ended

@@ -101,7 +101,7 @@ func (f *benchModelFlags) run(ctx context.Context, c *cobra.Command, s streams, 
 	}
 	r := newBenchReport(name, map[string]any{
 		"model": info.Name, "fingerprint": info.Fingerprint, "kernel": info.Kernel, "threads": info.Threads,
-		"prefill_rows": info.PrefillRows, "slots": info.Slots, "drives": f.model.drives,
+		"trunk": f.model.trunk, "prefill_rows": info.PrefillRows, "slots": info.Slots, "drives": f.model.drives,
 		"prompt": f.prompt, "tokens": f.tokens, "repeat": f.repeat, "seed": f.seed,
 	})
 	measure := func(i int) (*benchMeasure, error) {

@@ -63,10 +63,10 @@ func doctor(ctx context.Context, s streams, model string, getenv func(string) st
 }
 
 // memoryWord says what memory is good for: the part of Kimi K3 that every token
-// uses takes 114 GB.
+// uses takes 114 GB, and 58 GB as int8.
 func memoryWord(spare int64) string {
 	if spare < 124e9 {
-		return "the full model's constant part (114 GB) does not fit: what is missing would be read for every token"
+		return "the full model's constant part (114 GB) does not fit: what is missing would be read for every token; as int8, which is not exact, it takes 58 GB"
 	}
 	return "holds the full model's constant part as it is, the rest caches experts"
 }

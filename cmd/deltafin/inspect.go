@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,8 +11,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"deltafin/engine"
 	"deltafin/engine/checkpoint"
 	"deltafin/engine/nano"
+	"deltafin/engine/trunk"
 )
 
 // newInspect says what a checkpoint is, from its config and index alone, so that
@@ -62,6 +65,10 @@ type report struct {
 	PerToken    tokenReport   `json:"per_token"`
 	State       stateReport   `json:"state"`
 	Plans       []planReport  `json:"memory_plans"`
+	// Int8 is the trunk that deltafin trunk convert wrote; NoInt8 says why there is
+	// none, and is empty where the weights do not open.
+	Int8   *int8Report `json:"int8_trunk,omitempty"`
+	NoInt8 string      `json:"int8_trunk_absent,omitempty"`
 }
 
 type layerReport struct {
@@ -128,12 +135,41 @@ func inspect(dir string, context int) (*report, error) {
 		defer ck.Close()
 		c, acc, r.Files = ck.Config(), ck.Account(), files
 		r.Fingerprint = ck.Fingerprint()
+		if err := r.int8(ck); err != nil {
+			return nil, err
+		}
 	}
 	if dir == "" {
 		r.Model, r.Notice = "k3-nano, the demonstration model", nano.Notice
 	}
 	r.fill(c, &acc, context)
 	return r, nil
+}
+
+// int8 looks for a converted trunk. Where the weights are not there, nothing is said.
+func (r *report) int8(ck *checkpoint.Checkpoint) error {
+	plan, err := trunk.PlanInt8(ck)
+	if errors.Is(err, checkpoint.ErrNoWeights) {
+		return nil
+	} else if err != nil {
+		r.NoInt8 = "not possible: " + oneLine(err.Error())
+		return nil
+	}
+	state, err := stateFolder()
+	if err != nil {
+		return err
+	}
+	f, err := engine.OpenInt8Trunk(ck, state)
+	var missing *engine.NoInt8Error
+	switch {
+	case errors.As(err, &missing):
+		r.NoInt8 = fmt.Sprintf("none; deltafin trunk convert would write %s", bytesText(plan.Bytes()))
+	case err != nil:
+		r.NoInt8 = "not usable: " + oneLine(err.Error())
+	default:
+		r.Int8 = int8ReportOf(f)
+	}
+	return nil
 }
 
 // openToInspect opens as much of a checkpoint as is there and says how much.
@@ -261,6 +297,15 @@ func (r *report) print(out io.Writer) error {
 			continue
 		}
 		line("  %-8s leaves %s for %s experts, %.1f %% of all", size(p.Memory), size(p.Cache), humanize.Comma(p.Experts), 100*p.Share)
+	}
+	if r.NoInt8 != "" {
+		line("\n%s: %s", engine.Int8Label, r.NoInt8)
+	}
+	if r.Int8 != nil {
+		line("\n%s: %s, for --trunk int8\n%s", r.Int8.Label, bytesText(r.Int8.Bytes), r.Int8.File)
+		if err := r.Int8.print(w); err != nil {
+			return err
+		}
 	}
 	return w.Flush()
 }

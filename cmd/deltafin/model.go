@@ -20,6 +20,7 @@ type modelFlags struct {
 	dir     string
 	threads int
 	kernel  string
+	trunk   string   // form of the weights that every token uses
 	cache   string   // size; "": experts are mapped
 	drives  []string // specifications
 	memory  memoryFlags
@@ -40,6 +41,7 @@ func (f *modelFlags) add(c *cobra.Command) {
 	addModelFlag(c, &f.dir)
 	c.Flags().IntVar(&f.threads, "threads", 0, "workers of the arithmetic; never changes the text (default: one per core)")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "generic, avx2, avx512 or neon; never changes the text (default: the fastest here)")
+	c.Flags().StringVar(&f.trunk, "trunk", engine.TrunkExact, "weights that every token uses: bf16, as the model's files have them, or int8, which takes half the memory and is not exact; see deltafin trunk convert")
 	c.Flags().StringVar(&f.cache, "cache", "", "read experts from drives into a cache of this size, e.g. 64GiB; never changes the text (default: what --memory leaves; a model that fits is mapped)")
 	c.Flags().StringArrayVar(&f.drives, "drive", nil, "folder on a drive to read experts from, repeatable; with limits to emulate as in DIR,limit=710MB/s (default: the model's own)")
 	f.memory.add(c)
@@ -91,9 +93,20 @@ func (f *modelFlags) options(c *cobra.Command) (engine.Options, error) {
 	if f.demo {
 		dir = ""
 	}
-	o := engine.Options{Model: dir, Threads: f.threads, Kernel: f.kernel, Drives: f.drives}
+	o := engine.Options{Model: dir, Threads: f.threads, Kernel: f.kernel, Drives: f.drives, Trunk: f.trunk}
 	if c.Flags().Changed("threads") && f.threads < 1 {
 		return o, usage("--threads %d: at least 1 is needed", f.threads)
+	}
+	switch f.trunk {
+	case engine.TrunkExact:
+	case engine.TrunkInt8: // the file may be in a folder that is noted there
+		state, err := stateFolder()
+		if err != nil {
+			return o, err
+		}
+		o.DriveState = state
+	default:
+		return o, usage("--trunk %q: give %s or %s", f.trunk, engine.TrunkExact, engine.TrunkInt8)
 	}
 	if err := f.stream(c, &o); err != nil {
 		return o, err

@@ -46,6 +46,9 @@ func (f *askFlags) enqueue(ctx context.Context, c *cobra.Command, s streams, que
 	if c.Flags().Changed("seed") {
 		return usage("--seed: the queue keeps no seed; ask at once, or regenerate the answer with one")
 	}
+	if c.Flags().Changed("trunk") {
+		return usage("--trunk: the queue keeps none; give it to deltafin queue run, or to whatever answers")
+	}
 	if f.branch != "" && f.thread == "" && !f.last {
 		return usage("--branch needs --thread or --last")
 	}

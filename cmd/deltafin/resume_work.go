@@ -52,6 +52,9 @@ func (k *work) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := f.followTrunk(ctx, k.c, k.store, id); err != nil {
+		return err
+	}
 	start := time.Now()
 	if k.e, err = f.model.open(ctx, k.c, k.s); err != nil {
 		return err
@@ -74,6 +77,19 @@ func (k *work) open(ctx context.Context) (err error) {
 		fmt.Fprintf(k.s.err, "recovered: %s\n", rec)
 	}
 	return nil
+}
+
+// followTrunk goes on with a thread in the form of the model that its last answer was
+// made with, unless the flags name one: an answer ends as it was begun.
+func (f *askFlags) followTrunk(ctx context.Context, c *cobra.Command, store *session.Store, thread session.ID) error {
+	if f.newThread || c.Flags().Changed("trunk") || f.keep.otherModel {
+		return nil
+	}
+	how, err := lastHow(ctx, store, thread, f.branch)
+	if err == nil {
+		f.model.trunk = engine.TrunkOf(how.Settings.KernelSet)
+	}
+	return err
 }
 
 // close gives everything back. A writer that cannot be closed because the disk

@@ -79,7 +79,7 @@ program: the same architecture, very small, a toy.`,
 	root.AddCommand(newAsk(s), newResume(s), newShow(s), newSessions(s), newFork(s), newUndo(s), newRedo(s), newRename(),
 		newSearch(s), newQueue(s), newGC(s), newPaths(s))
 	root.AddCommand(newStatusCmd(s), newAttach(s), newTell(), newDemo(s), newDoctor(s), newKeys(s))
-	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMemory(s), newTrace(s), newSynth(s), newMan())
+	root.AddCommand(newLogits(s), newTokenize(s), newInspect(s), newMemory(s), newTrunk(s), newTrace(s), newSynth(s), newMan())
 	return root
 }
 

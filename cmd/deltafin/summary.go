@@ -36,6 +36,7 @@ type modelSummary struct {
 	Fingerprint string `json:"fingerprint"`
 	Kernel      string `json:"kernel"`
 	Arithmetic  string `json:"arithmetic"`
+	Trunk       string `json:"trunk,omitempty"` // what it is, where it is not exact
 	Threads     int    `json:"threads"`
 	Toy         bool   `json:"toy"`
 	Notice      string `json:"notice,omitempty"`
@@ -70,7 +71,7 @@ type counts struct {
 }
 
 func modelOf(i engine.Info) modelSummary {
-	return modelSummary{i.Name, i.Dir, i.Fingerprint, i.Kernel, i.Arithmetic, i.Threads, i.Toy, i.Notice}
+	return modelSummary{i.Name, i.Dir, i.Fingerprint, i.Kernel, i.Arithmetic, i.Trunk, i.Threads, i.Toy, i.Notice}
 }
 
 func (a *answer) summary(req engine.Request, res engine.Result) summary {

@@ -12,14 +12,21 @@ import (
 func (r *streamReport) printTrunk(w io.Writer) {
 	defer fmt.Fprintln(w)
 	t := r.done.Trunk
+	form := ""
+	if label := r.e.Info().Trunk; label != "" {
+		form = label + ", "
+	}
 	if t.Memory == 0 {
-		return // mapped
+		if form != "" {
+			fmt.Fprintf(w, "trunk: %sall layers in memory\n", form)
+		}
+		return // mapped, or all of it in memory beside mapped experts
 	}
 	if t.Streamed == 0 {
-		fmt.Fprintf(w, "trunk: all layers in %s\n", bytesText(t.Memory))
+		fmt.Fprintf(w, "trunk: %sall layers in %s\n", form, bytesText(t.Memory))
 		return
 	}
-	fmt.Fprintf(w, "trunk: %d layers in memory, %d read for every pass: %s each time, %d buffers\n", t.Resident, t.Streamed, bytesText(t.PerPass), t.Buffers)
+	fmt.Fprintf(w, "trunk: %s%d layers in memory, %d read for every pass: %s each time, %d buffers\n", form, t.Resident, t.Streamed, bytesText(t.PerPass), t.Buffers)
 	t.Sub(&r.start.Trunk)
 	fmt.Fprintf(w, "trunk: %s read, %s of it in vain; %d of %d layers came late, the arithmetic waited %s\n",
 		bytesText(t.Read), bytesText(t.Wasted), t.Late, t.Layers, readTime(t.Stall))

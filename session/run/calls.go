@@ -136,6 +136,10 @@ func (r *Runner) Continue(ctx context.Context, w *session.Writer, more int, req 
 		if cut.Settings.Fingerprint != r.info.Fingerprint && !r.understands(cut) {
 			return nil, fmt.Errorf("turn %s: %w: regenerate it, or ask again", cut.ID.Short(), ErrOtherTokens)
 		}
+		if had, have := engine.TrunkOf(cut.Settings.KernelSet), engine.TrunkOf(r.info.Arithmetic); had != have && len(cut.Body.Tokens) > 0 {
+			// One answer is of one model: whatever shows it says of which.
+			return nil, fmt.Errorf("turn %s: %w (--trunk %s, this is --trunk %s): go on with the same, regenerate it, or ask again", cut.ID.Short(), ErrOtherTrunk, had, have)
+		}
 		j.how = How{cut.Settings, cut.Seed}
 		return path[:n-1], nil
 	})

@@ -17,6 +17,9 @@ var (
 	// ErrOtherTokens: an answer in the middle was begun with a vocabulary that
 	// the loaded model does not have.
 	ErrOtherTokens = errors.New("the answer was begun with another vocabulary")
+	// ErrOtherTrunk: an answer in the middle was begun with the exact model, and
+	// loaded is one with an int8 trunk, or the other way round.
+	ErrOtherTrunk = errors.New("the answer was begun with another form of the model")
 )
 
 // A ModelError is a thread that was made with other weights than those loaded.

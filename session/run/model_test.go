@@ -100,6 +100,36 @@ func TestOtherArithmetic(t *testing.T) {
 	}
 }
 
+// TestOtherTrunk: an answer in the middle goes on in the form of the model it was begun
+// with, and in no other; a further question may use another.
+func TestOtherTrunk(t *testing.T) {
+	b := newBench(t, Options{})
+	exact, rounded := b.r.info.Arithmetic, b.r.info.Arithmetic+"+int8-trunk-128"
+	for _, way := range [][2]string{{exact, rounded}, {rounded, exact}} {
+		b.r.info.Arithmetic = way[0]
+		w := b.lock(b.thread())
+		how := b.greedy()
+		how.Settings.MaxTokens = 3
+		res, err := b.r.Ask(t.Context(), w, user("hello"), how, Request{}, Listener{})
+		check(t, err)
+		if res.Stop != StopLength {
+			t.Fatalf("%+v", res)
+		}
+		b.r.info.Arithmetic = way[1]
+		if _, err := b.r.Continue(t.Context(), w, 0, Request{OtherModel: true}, Listener{}); !errors.Is(err, ErrOtherTrunk) || !strings.Contains(err.Error(), "--trunk int8") {
+			t.Errorf("%v", err)
+		}
+		b.r.info.Arithmetic = way[0]
+		res, err = b.r.Continue(t.Context(), w, 2, Request{}, Listener{})
+		check(t, err)
+		b.r.info.Arithmetic = way[1]
+		if res, err = b.r.Ask(t.Context(), w, user("Name four fruits."), b.greedy(), Request{}, b.listener()); err != nil || !slices.Contains(b.kinds(), NoticeArithmetic) || res.How.Settings.KernelSet != way[1] {
+			t.Errorf("%v, %v, %+v", err, b.notices, res.How)
+		}
+		check(t, w.Close())
+	}
+}
+
 // TestEffortChanged: the instruction stands first, so that all is read again,
 // and that is said.
 func TestEffortChanged(t *testing.T) {

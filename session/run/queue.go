@@ -184,7 +184,7 @@ func ofTheQuestion(err error) bool {
 	var use *engine.UsageError
 	var model *ModelError
 	return errors.As(err, &long) || errors.As(err, &use) || errors.As(err, &model) ||
-		errors.Is(err, ErrOtherTokens) || errors.Is(err, session.ErrCorrupt)
+		errors.Is(err, ErrOtherTokens) || errors.Is(err, ErrOtherTrunk) || errors.Is(err, session.ErrCorrupt)
 }
 
 // unfinished goes on with answers that were cut short: those whose process ended
