@@ -209,7 +209,7 @@ func (m *model) open(folder string) tea.Cmd {
 }
 
 func (m *model) pause() tea.Cmd {
-	return m.ask("stops after this token; ctrl+r goes on", 0, m.o.Backend.Pause)
+	return m.ask(notePausing, 0, m.o.Backend.Pause)
 }
 
 func (m *model) resume() tea.Cmd { return m.ask("", 0, m.o.Backend.Resume) }
@@ -241,7 +241,7 @@ func (m *model) breakIn() tea.Cmd {
 	q.Thread = m.s.Thread
 	m.in.sent()
 	m.cost = nil
-	return m.deliver(q, "breaking in after this token", m.o.Backend.BreakIn)
+	return m.deliver(q, noteBreaking, m.o.Backend.BreakIn)
 }
 
 func (m *model) newThread() tea.Cmd {

@@ -134,7 +134,7 @@ func (m *model) headerPieces(w int) []piece {
 
 // eta writes the time left as a range: 11m (9-14).
 func eta(r *pane.Reading) string {
-	s := pane.Span(r.Left.Round(time.Second))
+	s := pane.Took(r.Left)
 	if r.LeftHigh > r.LeftLow && r.LeftHigh >= 2*time.Minute {
 		s = fmt.Sprintf("%.0fm (%.0f-%.0f)", r.Left.Minutes(), r.LeftLow.Minutes(), r.LeftHigh.Minutes())
 	}

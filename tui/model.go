@@ -240,8 +240,11 @@ func (m *model) emit(seq string) {
 
 // Update takes a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	was := m.s.Change
+	was, busy, began := m.s.Change, m.s.State.Busy(), m.s.Began
 	cmd := m.update(msg)
+	if (m.note == notePausing || m.note == noteBreaking) && (m.s.State.Busy() != busy || m.s.Began != began) {
+		m.note = ""
+	}
 	m.narrow()
 	m.refocus()
 	m.place()

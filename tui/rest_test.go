@@ -133,3 +133,32 @@ func TestAttachments(t *testing.T) {
 		}
 	}
 }
+
+// TestWishesFulfilledAreNotToldTwice: once the work has stopped, or another answer has
+// begun, what a pause or a break-in said is gone.
+func TestWishesFulfilledAreNotToldTwice(t *testing.T) {
+	th, err := theme.New(theme.Mono, theme.NoColour, theme.ASCII())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 3, 14, 22, 41, 0, time.UTC)
+	b := &still{c: make(chan struct{})}
+	for _, c := range []struct {
+		note string
+		next pane.Sample
+		left string
+	}{
+		{notePausing, pane.Sample{State: pane.Decoding, Began: now}, notePausing},
+		{notePausing, pane.Sample{State: pane.Paused, Began: now}, ""},
+		{noteBreaking, pane.Sample{State: pane.Prefill, Began: now.Add(time.Minute)}, ""},
+		{"saved to last-copy.md", pane.Sample{State: pane.Paused, Began: now}, "saved to last-copy.md"},
+	} {
+		b.s = pane.Sample{State: pane.Decoding, Began: now}
+		m := newModel(t.Context(), Options{Backend: b, Theme: th}, nil)
+		m.wait = func(tea.Cmd) tea.Cmd { return nil }
+		m.note, b.s = c.note, c.next
+		if m.Update(tickMsg{}); m.note != c.left {
+			t.Errorf("%q is %q after %s", c.note, m.note, c.next.State)
+		}
+	}
+}

@@ -36,6 +36,12 @@ func wrapped(s string, w int) []string {
 	return out
 }
 
+// Notes of a wish that the state says itself once it is fulfilled.
+const (
+	notePausing  = "stops after this token; ctrl+r goes on"
+	noteBreaking = "breaking in after this token"
+)
+
 // messages are the lines below the text, w cells wide: how far reading is, what is
 // paused, a card, a note. A card that does not fit in room lines goes without its
 // frame.

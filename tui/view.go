@@ -279,7 +279,7 @@ func (m *model) strip(w int) []string {
 	if m.s.Layers > 0 {
 		tail := fmt.Sprintf(" L %d/%d", m.s.Layer, m.s.Layers)
 		if m.s.Token.Took > 0 {
-			tail += fmt.Sprintf("  %.2fs", m.s.Token.Took.Seconds())
+			tail += "  " + pane.Each(m.s.Token.Took)
 		}
 		bar = " " + chart.Bar(m.t, float64(m.s.Layer)/float64(m.s.Layers), max(1, w-2-len(tail))) + tail
 	}

@@ -146,6 +146,14 @@ func Took(d time.Duration) string {
 	return Span(d.Round(time.Second))
 }
 
+// Each writes the time of one token.
+func Each(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return millis(d) + " ms"
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
 // Percent writes a share.
 func Percent(f float64) string {
 	if math.IsNaN(f) {

@@ -139,15 +139,18 @@ func prefetchLines(t *theme.Theme, s *Sample, w, _ int) []string {
 		return []string{chart.Empty(t, "waiting for the first token", w)}
 	}
 	share := func(n int64) string { return Percent(float64(n) / float64(p.Uses())) }
-	return []string{
+	out := []string{
 		chart.Strip(t, []chart.Part{
 			{Value: float64(p.Hit), Letter: 'H', Style: t.Series[0]}, {Value: float64(p.InTime), Letter: 'p', Style: t.Series[1]},
 			{Value: float64(p.Late), Letter: 'l', Style: t.Series[2]}, {Value: float64(p.Missed), Letter: 'm', Style: t.Series[3]},
 		}, w),
 		fmt.Sprintf("H cache %s  p in time %s", share(p.Hit), share(p.InTime)),
 		fmt.Sprintf("l late %s  m missed %s  unused %s", share(p.Late), share(p.Missed), share(p.Unused)),
-		stalls(&p, w),
 	}
+	if len(s.Times) > 0 { // it is known per token
+		out = append(out, stalls(&p, w))
+	}
+	return out
 }
 
 // stalls says how long tokens wait for drives, and in which layer most.
@@ -199,7 +202,7 @@ func tokenTitle(s *Sample) string {
 	if s.Token.Took <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f s", s.Token.Took.Seconds())
+	return Each(s.Token.Took)
 }
 
 func tokenLines(t *theme.Theme, s *Sample, w, h int) []string {

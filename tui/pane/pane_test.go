@@ -74,7 +74,7 @@ func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
 		Count(41203): "41 203", UnitFor(0).Of(27.3e9): "27.3", UnitFor(2e6).Of(1.25e6): "1.2", UnitFor(9e5).Of(7e5): "700.0", Speed(0.97): "0.97", Speed(42.3): "42", Speed(0): "--", Speed(math.NaN()): "--",
 		Span(0): "0s", Span(41 * time.Second): "41s", Span(20*time.Minute + 41*time.Second): "20m41s", Span(26*time.Hour + 5*time.Minute): "26h05m",
-		Took(0): "0s", Took(time.Millisecond): "0.1s", Took(840 * time.Millisecond): "0.8s", Took(19*time.Minute + 41400*time.Millisecond): "19m41s",
+		Each(1020 * time.Millisecond): "1.02 s", Each(840 * time.Microsecond): "0.8 ms", Took(0): "0s", Took(time.Millisecond): "0.1s", Took(840 * time.Millisecond): "0.8s", Took(19*time.Minute + 41400*time.Millisecond): "19m41s",
 		fitting(20, "p99 1.9 ms", "errors 0", "depth 3"): "p99 1.9 ms  errors 0", fitting(3, "p99 1.9 ms", "x"): "p99",
 		Percent(0.934): "93%", Percent(math.NaN()): "--",
 	} {
@@ -124,7 +124,7 @@ func TestDrivesTellTheirTroubles(t *testing.T) {
 // TestPrefetchNamesTheWorstLayer once there is one.
 func TestPrefetchNamesTheWorstLayer(t *testing.T) {
 	th := looks(t)[0]
-	s := Sample{Prefetch: Prefetch{Hit: 9, Late: 1, Stall: 61 * time.Millisecond}}
+	s := Sample{Times: []time.Duration{time.Second}, Prefetch: Prefetch{Hit: 9, Late: 1, Stall: 61 * time.Millisecond}}
 	last := func() string {
 		lines := prefetchLines(th, &s, 38, 5)
 		return lines[len(lines)-1]
