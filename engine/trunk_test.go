@@ -15,7 +15,7 @@ import (
 )
 
 // trunkOf is the catalog of a model's trunk.
-func trunkOf(t *testing.T, dir string) *trunk.Catalog {
+func trunkOf(t testing.TB, dir string) *trunk.Catalog {
 	t.Helper()
 	ck, err := openCheckpoint(dir)
 	if err != nil {

@@ -221,7 +221,7 @@ func (r *int8Report) printBad(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %s, %s read in %s, every block is as it was written.\n", r.File, r.Label, bytesText(r.Bytes), duration(secondsOf(r.Seconds)))
 		return err
 	}
-	fmt.Fprintf(w, "%s: %d blocks are bad and will not be used:\n", r.File, len(r.Bad))
+	fmt.Fprintf(w, "%s: bad blocks, which will not be used: %d\n", r.File, len(r.Bad))
 	for i, b := range r.Bad {
 		if i == shownProblems {
 			fmt.Fprintf(w, "  %d more; --json lists all\n", len(r.Bad)-i)

@@ -154,7 +154,7 @@ func TestTrunkFileIsDamaged(t *testing.T) {
 		}
 	}
 	write(bad)
-	if code, out, _ := program(t, "", "trunk", "verify"); code != exitDrive || !contains(out, "1 blocks are bad", "offset ", "--again") {
+	if code, out, _ := program(t, "", "trunk", "verify"); code != exitDrive || !contains(out, "will not be used: 1", "offset ", "--again") {
 		t.Errorf("verify: exit %d: %s", code, out)
 	}
 	for _, more := range []string{"", "--cache 2MiB"} {
