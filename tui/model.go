@@ -177,7 +177,7 @@ func (m *model) take() tea.Cmd {
 	busy, answers, began := m.s.State.Busy(), m.s.Answers, m.s.Began
 	m.o.Backend.Snapshot(&m.s)
 	var cmds []tea.Cmd
-	if m.s.Thread != 0 && m.r.thread == 0 && m.wanted == 0 && !m.fresh || m.fresh && m.s.Thread != 0 && m.s.State.Busy() && m.s.Began != began {
+	if m.s.Thread != 0 && m.r.thread == 0 && m.wanted == 0 && !m.fresh || m.fresh && m.s.Thread != 0 && m.s.Began != began {
 		m.fresh = false
 		cmds = append(cmds, m.readThread(m.s.Thread))
 	}

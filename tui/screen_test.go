@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"deltafin/session"
 	"deltafin/tui"
 	"deltafin/tui/text"
 	"deltafin/tui/theme"
@@ -306,5 +307,26 @@ func TestFreeze(t *testing.T) {
 func TestRunNeedsItsParts(t *testing.T) {
 	if err := tui.Run(context.Background(), tui.Options{}); err == nil {
 		t.Error("Run without a backend succeeds")
+	}
+}
+
+// TestFastAnswerIsShown: an answer that began and ended between two looks is on the
+// screen all the same, though its thread is new.
+func TestFastAnswerIsShown(t *testing.T) {
+	s := open(t, "empty", 80, 24)
+	s.press("hello", "enter")
+	th := &session.Thread{ThreadInfo: session.ThreadInfo{ID: 0x31, Title: "hello", Branch: "main"}}
+	th.Turns = []session.Turn{
+		{ID: 0x32, Role: session.User, Status: session.Done, Body: &session.Body{Text: "hello"}},
+		{ID: 0x33, Parent: 0x32, Role: session.Assistant, Status: session.Done, Body: &session.Body{Text: "Hello to you."}}}
+	th.Branches = []session.Branch{{Name: "main", Leaf: 0x33, Tip: 0x33}}
+	s.f.Put(th)
+	s.f.Set(func(p *tui.Sample) {
+		p.Thread, p.Turn, p.Tokens, p.Answers = 0x31, 0x33, tuitest.Tokens("", "Hello to you."), 1
+		p.Began, p.Ended = tuitest.Now, tuitest.Now.Add(100*time.Millisecond)
+	})
+	s.send(tui.TickForTest)
+	if v := s.m.View(); !strings.Contains(v, "Hello to you.") || strings.Contains(v, "Nothing asked yet") {
+		t.Errorf("the screen shows:\n%s", v)
 	}
 }
