@@ -178,3 +178,26 @@ func BenchmarkReadLong(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSample is what one look at the engine, the drives, the memory and the queue
+// takes. At a token a second there are about five, of which one looks at everything.
+func BenchmarkSample(b *testing.B) {
+	k := newDesk(streams{})
+	if err := k.openDemo(b.Context(), demoOptions(false, 50)); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := k.close(0); err != nil {
+			b.Error(err)
+		}
+	})
+	if _, err := k.d.Ask(b.Context(), jobs.Question{Text: demoQuestion}); err != nil {
+		b.Fatal(err)
+	}
+	k.ended(b, 1)
+	m := newSampler(k)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.sample(heard{}) // at rest each look is at everything
+	}
+}
