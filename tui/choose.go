@@ -2,12 +2,14 @@ package tui
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"deltafin/session"
 	"deltafin/tui/overlay"
+	"deltafin/tui/pane"
 )
 
 // show opens an overlay.
@@ -62,7 +64,14 @@ func (m *model) showThreads() {
 		}
 		items = append(items, overlay.Item{Label: title, Right: string(th.Status), Value: i})
 	}
-	m.show(forThread, overlay.List{Title: "sessions", Items: items, Empty: "No title fits. Esc closes; ctrl+x / searches all texts."})
+	empty := "No title fits. Esc closes; ctrl+x / searches all texts."
+	if len(items) == 0 {
+		empty = "Nothing asked yet. Esc closes."
+		if m.s.State == pane.Setup || m.s.State == pane.Loading {
+			empty = "What was asked before is here once a model is open. Esc closes."
+		}
+	}
+	m.show(forThread, overlay.List{Title: "sessions", Items: items, Empty: empty})
 }
 
 func (m *model) openSearch() tea.Cmd {
@@ -125,7 +134,11 @@ func (m *model) overKey(name, typed string) tea.Cmd {
 	case forRename:
 		return m.ask("renamed", thread, func(ctx context.Context) error { return m.o.Backend.Rename(ctx, thread, line) })
 	case forExport:
-		return m.ask("exported to "+line, 0, func(ctx context.Context) error { return m.o.Backend.Export(ctx, thread, line) })
+		where := line
+		if abs, err := filepath.Abs(line); err == nil && !strings.HasPrefix(line, "~") {
+			where = abs
+		}
+		return m.ask("exported to "+where, 0, func(ctx context.Context) error { return m.o.Backend.Export(ctx, thread, line) })
 	}
 	return nil
 }

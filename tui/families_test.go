@@ -95,8 +95,9 @@ func TestWidthCorpusOnTheScreen(t *testing.T) {
 	}
 }
 
-// TestADayOfWorkHasFlatMemory: answers of 500 tokens, one after the other, a frame for
-// each token. With -every it is 24 hours at a token a second.
+// TestADayOfWorkHasFlatMemory: answers of 500 tokens, one after the other, a look for
+// each token and a frame for every fourth. With -every it is 24 hours at a token a
+// second.
 func TestADayOfWorkHasFlatMemory(t *testing.T) {
 	hours := 1
 	if *every {

@@ -170,3 +170,18 @@ func TestSearchLandsAtItsTurn(t *testing.T) {
 		t.Errorf("a turn of another branch:\n%s", s.m.View())
 	}
 }
+
+// TestNoSessionsIsSaid: a list without sessions says why, and one without a match what
+// to do.
+func TestNoSessionsIsSaid(t *testing.T) {
+	for state, want := range map[string]string{"setup": "once a model is open", "empty": "Nothing asked yet. Esc", "idle": "tidal-lock"} {
+		s := open(t, state, 80, 24)
+		if s.press("f3"); !strings.Contains(s.m.View(), want) {
+			t.Errorf("%s:\n%s", state, s.m.View())
+		}
+	}
+	s := open(t, "idle", 80, 24)
+	if s.press("f3", "z", "z"); !strings.Contains(s.m.View(), "No title fits") {
+		t.Errorf("%s", s.m.View())
+	}
+}

@@ -208,15 +208,20 @@ func (b *backend) Changed() <-chan struct{} {
 	return b.change
 }
 
-// Open implements tui.Backend. The folder may begin with ~, which no shell has seen.
+// Open implements tui.Backend.
 func (b *backend) Open(ctx context.Context, folder string) error {
-	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+	b.start(context.WithoutCancel(ctx), fromHome(folder))
+	return nil
+}
+
+// fromHome resolves the ~ of a path that was typed where no shell sees it.
+func fromHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
-			folder = filepath.Join(home, rest)
+			return filepath.Join(home, rest)
 		}
 	}
-	b.start(context.WithoutCancel(ctx), folder)
-	return nil
+	return path
 }
 
 // close ends the watching and gives the desk back, nil if none was opened.

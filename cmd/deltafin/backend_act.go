@@ -194,6 +194,10 @@ func (b *backend) Export(ctx context.Context, thread session.ID, path string) (e
 	if err != nil {
 		return err
 	}
+	path = fromHome(path)
+	if st, err := os.Stat(filepath.Dir(path)); err != nil || !st.IsDir() {
+		return fmt.Errorf("there is no folder %s, so nothing was written; the thread is kept. Make the folder, or give another name", filepath.Dir(path))
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".deltafin-export-*")
 	if err != nil {
 		return err

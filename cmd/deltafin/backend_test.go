@@ -108,6 +108,16 @@ func TestBackendAnswers(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(data), err)
 		}
 	}
+	if err := b.Export(ctx, s.Thread, filepath.Join(t.TempDir(), "nowhere", "a.md")); err == nil || !strings.Contains(err.Error(), "Make the folder") {
+		t.Errorf("into a folder that is not there: %v", err)
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	err = b.Export(ctx, s.Thread, "~/a.md")
+	if _, lost := os.Stat(filepath.Join(home, "a.md")); err != nil || lost != nil {
+		t.Errorf("exported to the home folder: %v, %v", err, lost)
+	}
 	if err := b.Export(ctx, s.Thread, filepath.Join(t.TempDir(), "a.docx")); err == nil || !strings.Contains(err.Error(), ".md") {
 		t.Errorf("an unknown form: %v", err)
 	}
