@@ -185,3 +185,15 @@ func TestNoSessionsIsSaid(t *testing.T) {
 		t.Errorf("%s", s.m.View())
 	}
 }
+
+// TestFullPanelsShowEveryDrive: in the reference window all four drives have a line,
+// and what they have met.
+func TestFullPanelsShowEveryDrive(t *testing.T) {
+	s := open(t, "decoding", 80, 24)
+	s.press("f2")
+	for _, want := range []string{"d1 ", "d2 ", "d3 ", "d4 ", "p99 1.9 ms  errors 0  mended 0", "hit 93%", "layer 37/93"} {
+		if !strings.Contains(s.m.View(), want) {
+			t.Errorf("%q is missing:\n%s", want, s.m.View())
+		}
+	}
+}

@@ -44,7 +44,8 @@ func arrange(w, h, lines, panels int) layout {
 	case panelsOff:
 		l.panels, l.sidebar, l.strip = 0, 0, 0
 	case panelsFull:
-		l.panels, l.sidebar, l.instead = 0, 0, true
+		// The strip says in two rows what the panels say: they get its rows.
+		l.panels, l.sidebar, l.strip, l.instead = 0, 0, 0, true
 	}
 	l.input = min(max(l.input, lines), max(1, h/3))
 	rows := l.headRows + l.footRows + l.input + l.strip
