@@ -36,6 +36,8 @@ type Result struct {
 	// PrefillTime and DecodeTime are the time for the prompt and for the generated
 	// tokens. The first generated token costs no pass of its own.
 	PrefillTime, DecodeTime time.Duration
+	// Draft is what proposed tokens did; zero without Options.Draft.
+	Draft Drafting
 }
 
 // Generate reads the prompt and generates. Each token is handed to the listener
@@ -79,62 +81,118 @@ func (e *Engine) check(req *Request) error {
 	return nil
 }
 
+// answering is the generation of one answer.
+type answering struct {
+	w           *lane
+	seq         *Sequence
+	req         Request
+	res         *Result
+	to          Listener
+	pick        func(logits []float32, pos int) (int, error)
+	draft       *drafter // nil: every token has a pass of its own
+	start, last time.Time
+}
+
 // decode generates from the end of the sequence.
 func (w *lane) decode(ctx context.Context, seq *Sequence, req Request, res *Result, l Listener) error {
-	c := w.e.model.Config()
 	start := time.Now()
-	last := start
 	s := sample.Sampler{Params: req.Sampling}
-	w.observe(answerPhase, func(layer int) {
-		if l.Layer != nil {
-			l.Layer(layer+1, c.Layers)
+	a := answering{
+		w: w, seq: seq, req: req, res: res, to: l, pick: s.Pick, start: start, last: start,
+		draft: w.e.newDrafter(req.Tokens, start.Add(-res.PrefillTime)),
+	}
+	return a.run(ctx)
+}
+
+// run chooses a token, tells it and feeds it back, until one ends the answer.
+func (a *answering) run(ctx context.Context) error {
+	if a.req.MaxTokens == 0 {
+		a.res.Finish = Length
+		return nil
+	}
+	layers := a.w.e.model.Config().Layers
+	a.w.observe(answerPhase, func(layer int) {
+		if a.to.Layer != nil {
+			a.to.Layer(layer+1, layers)
 		}
 	})
-	defer w.unobserve()
-	for n := 0; ; n++ {
-		if n == req.MaxTokens {
-			res.Finish = Length
-			return nil
-		}
-		pos := seq.Len()
-		id, err := s.Pick(seq.logits, pos)
+	defer a.w.unobserve()
+	for {
+		id, err := a.pick(a.seq.logits, a.seq.Len())
 		if err != nil {
 			return err
 		}
-		res.Tokens = append(res.Tokens, id)
-		stop := slices.Contains(req.Stop, id)
-		if l.Token != nil {
-			now := time.Now()
-			// Who keeps the token writes it to a disk: no reason to hold up others.
-			w.e.baton.without(func() {
-				err = l.Token(Token{ID: id, Position: pos, Index: n, Stop: stop, Elapsed: now.Sub(last)})
-			})
-			last = now
+		if a.draft != nil {
+			a.draft.chose(id)
 		}
-		res.DecodeTime = time.Since(start)
-		switch {
-		case errors.Is(err, ErrPause):
-			res.Finish = Paused
-			return nil
-		case err != nil:
+		if end, err := a.tell(id); end || err != nil {
 			return err
-		case stop:
-			res.Finish = Stopped
-			return nil
-		case pos+1 >= c.MaxContext:
-			res.Finish = ContextFull
-			return nil
-		case n+1 == req.MaxTokens:
-			res.Finish = Length
-			return nil // the last token is fed when the caller goes on
 		}
-		logits, err := w.runner.Forward(ctx, seq.state, []int{id}, k3.LastLogits)
-		if err != nil {
-			return fmt.Errorf("token %d of the reply: %w", n+1, err)
+		if end, err := a.feed(ctx, id); end || err != nil {
+			return err
 		}
-		seq.tokens = append(seq.tokens, id)
-		seq.logits = append(seq.logits[:0], logits...)
 	}
+}
+
+// tell hands the next token to the listener, and says whether it was the last.
+func (a *answering) tell(id int) (end bool, err error) {
+	res, pos, n := a.res, a.seq.Len(), len(a.res.Tokens)
+	res.Tokens = append(res.Tokens, id)
+	stop := slices.Contains(a.req.Stop, id)
+	if a.to.Token != nil {
+		now := time.Now()
+		// Who keeps the token writes it to a disk: no reason to hold up others.
+		a.w.e.baton.without(func() {
+			err = a.to.Token(Token{ID: id, Position: pos, Index: n, Stop: stop, Elapsed: now.Sub(a.last)})
+		})
+		a.last = now
+	}
+	res.DecodeTime = time.Since(a.start)
+	switch {
+	case errors.Is(err, ErrPause):
+		res.Finish = Paused
+	case err != nil:
+		return false, err
+	case stop:
+		res.Finish = Stopped
+	case pos+1 >= a.w.e.model.Config().MaxContext:
+		res.Finish = ContextFull
+	case n+1 == a.req.MaxTokens:
+		res.Finish = Length // the last token is fed when the caller goes on
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// feed gives the model the token that was told, and perhaps some that it may choose
+// next. Those that it does are told as well.
+func (a *answering) feed(ctx context.Context, id int) (end bool, err error) {
+	if a.draft == nil {
+		return false, a.step(ctx, id)
+	}
+	most := a.w.e.model.Config().MaxContext - a.seq.Len() - 2
+	if a.req.MaxTokens > 0 {
+		most = min(most, a.req.MaxTokens-len(a.res.Tokens)-1)
+	}
+	if ids := a.draft.propose(id, most, a.req.Stop, a.res.Draft.Saved); len(ids) > 1 {
+		return a.verify(ctx, ids)
+	}
+	start := time.Now()
+	if err = a.step(ctx, id); err == nil {
+		a.draft.c.stepped(time.Since(start))
+	}
+	return false, err
+}
+
+// step gives the model one token.
+func (a *answering) step(ctx context.Context, id int) error {
+	logits, err := a.w.runner.Forward(ctx, a.seq.state, []int{id}, k3.LastLogits)
+	if err != nil {
+		return fmt.Errorf("token %d of the reply: %w", len(a.res.Tokens), err)
+	}
+	a.seq.saw(id, logits)
+	return nil
 }
 
 // Logits returns the logits of every id, [len(ids)][Vocab] float32, in passes of

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"deltafin/engine/k3"
 )
@@ -15,6 +16,7 @@ type lane struct {
 	call   int // number of the call, for a recording
 	step   int // first token of the pass that is recorded
 	rows   int // of that pass
+	held   *heldRoutes
 }
 
 // lanes is how many calls share a model that is read from drives. More than two
@@ -108,6 +110,10 @@ func (l *lane) observe(phase int, layer func(layer int)) {
 			if first < 0 {
 				first = at
 			}
+			if l.held != nil {
+				l.held.add(at, rows, experts)
+				return
+			}
 			if at == first {
 				l.step, l.rows = l.step+l.rows, rows
 			}
@@ -119,6 +125,40 @@ func (l *lane) observe(phase int, layer func(layer int)) {
 
 // unobserve ends observe.
 func (l *lane) unobserve() { l.runner.Observe = nil }
+
+// heldRoutes are the choices of a pass of which it is not known what will be kept.
+type heldRoutes struct {
+	layers  []int
+	experts [][]int32 // [layers][rows*k]
+	rows    int
+}
+
+func (h *heldRoutes) add(layer, rows int, experts []int32) {
+	h.layers, h.experts, h.rows = append(h.layers, layer), append(h.experts, slices.Clone(experts)), rows
+}
+
+// holdRoutes keeps the routes of the next pass back until keepRoutes.
+func (l *lane) holdRoutes() {
+	if l.e.opts.Routes != nil {
+		l.held = &heldRoutes{}
+	}
+}
+
+// keepRoutes records the first rows of what was held back, as the passes of single
+// tokens that they stand for.
+func (l *lane) keepRoutes(rows int) {
+	h := l.held
+	if l.held = nil; h == nil {
+		return
+	}
+	for i := range rows {
+		l.step, l.rows = l.step+l.rows, 1
+		for j, layer := range h.layers {
+			k := len(h.experts[j]) / h.rows
+			l.e.opts.Routes.Add(l.call, answerPhase, l.step, layer, 1, h.experts[j][i*k:(i+1)*k])
+		}
+	}
+}
 
 // A baton is held by the lane that computes. Those who wait get it in the order in
 // which they came, so that a lane that never has to wait for drives does not starve

@@ -37,6 +37,7 @@ type Engine struct {
 	baton  baton      // held by the lane that computes
 	closed atomic.Bool
 	stats  counters
+	drafts draftPolicy // nil without Options.Draft
 }
 
 // Info says what was opened.
@@ -122,6 +123,9 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	e.model = model
 	e.pool = kernel.NewPool(table, o.Threads)
 	e.makeLanes()
+	if o.Draft {
+		e.drafts = &draftControl{}
+	}
 	e.stop = stopIDs(ck, markers)
 	e.info = Info{
 		Name: NanoName, Toy: true, Notice: nano.Notice, Fingerprint: ck.Fingerprint(),

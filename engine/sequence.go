@@ -13,6 +13,7 @@ type Sequence struct {
 	state  *k3.State
 	tokens []int
 	logits []float32 // [Vocab], of the last token; empty before the first
+	ahead  *ahead    // while tokens of a draft pass are told; else nil
 }
 
 // NewSequence returns a sequence that has seen nothing.
@@ -34,7 +35,15 @@ func (s *Sequence) Bytes() int64 {
 // Clone returns an independent copy: the cheap way to keep a point to come back
 // to, since a recurrent state cannot be cut back.
 func (s *Sequence) Clone() *Sequence {
+	// What cannot be settled is a broken state, and so is its copy.
+	_ = s.settle()
 	return &Sequence{model: s.model, state: s.state.Clone(), tokens: slices.Clone(s.tokens), logits: slices.Clone(s.logits)}
+}
+
+// saw adds a token that the state has seen, and the logits after it.
+func (s *Sequence) saw(id int, logits []float32) {
+	s.tokens = append(s.tokens, id)
+	s.logits = append(s.logits[:0], logits...)
 }
 
 // Reset forgets everything.

@@ -64,6 +64,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // WriteSnapshot writes the sequence to w.
 func (e *Engine) WriteSnapshot(w io.Writer, seq *Sequence) error {
+	if err := seq.settle(); err != nil {
+		return err
+	}
 	if len(seq.tokens) == 0 || seq.state.Broken() {
 		return errors.New("there is nothing to keep: the sequence has seen no tokens, or was interrupted in the middle of one")
 	}

@@ -1,10 +1,11 @@
 package lookup
 
 // Least and Most bound the length of a match. A single token is no reason to expect
-// anything; beyond eight, more agreement says little more.
+// anything. A long match says that the text is being copied, and where from; how long
+// it is beyond that says little more.
 const (
 	Least = 2
-	Most  = 8
+	Most  = 32
 )
 
 // places is how many earlier places are looked at, the latest first. Pairs of common

@@ -23,6 +23,9 @@ func text(ids []int) string {
 	return string(out)
 }
 
+// longest is a text of the longest match.
+const longest = "abcdefghijklmnopqrstuvwxyz123456"
+
 func TestPropose(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -38,8 +41,8 @@ func TestPropose(t *testing.T) {
 		{"nothing asked", "abcd-ab", 0, "", 0},
 		{"longest wins over latest", "-abcX-bcY-abc", 1, "X", 4},
 		{"latest among equals", "abX-abY_ab", 1, "Y", 2},
-		{"capped at the most", "0123456789AB 0123456789", 2, "AB", 8},
-		{"latest of capped ones", "0123456789A -123456789B 0123456789", 1, "B", 8},
+		{"capped at the most", longest + "0AB " + longest + "0", 2, "AB", Most},
+		{"latest of capped ones", "0" + longest + "A-" + longest + "B 0" + longest, 1, "B", Most},
 		{"a period goes on", "xyabab", 7, "abababa", 2},
 		{"one token over and over", "aaa", 5, "aaaaa", 2},
 		{"up to the end and round", "abc-abc", 6, "-abc-a", 3},
