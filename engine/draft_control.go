@@ -22,6 +22,8 @@ const (
 	// advance is what a call may lose before it has saved anything, in plain steps, if
 	// earlier calls have saved as much.
 	advance = 1
+	// dearest is the most that a row is taken to cost, in plain steps.
+	dearest = 1.5
 	// worthwhile is by how much a draft must be expected to gain.
 	worthwhile = 1.05
 	// enoughSteps are the plain steps that have to be seen before the first draft.
@@ -52,7 +54,8 @@ type draftControl struct {
 	mu    sync.Mutex // guards below
 	right [draftClasses]tally
 	step  mean    // seconds of a plain step
-	power mean    // of the rows, that a pass takes in plain steps
+	power float64 // of the rows, that a pass takes in plain steps: what it has over firstPower
+	tried int     // passes that this comes from
 	saved float64 // seconds, by all calls
 	since int     // draft passes since the last plain step
 	owed  int     // plain steps that have to come before the next draft
@@ -60,8 +63,9 @@ type draftControl struct {
 	pause int     // plain steps of the last pause, 0 after drafts that paid
 }
 
-// firstPower is the power of the rows before any draft was seen; see draftControl.
-const firstPower = 0.8
+// firstPower is the power of the rows that is expected before any draft was seen: what
+// was measured for few rows. It counts as firstWeight drafts.
+const firstPower, firstWeight = 0.8, 3
 
 // width is how many of have proposed tokens to draft after a match of some length, when
 // the call has taken so long and its drafts have saved so much.
@@ -95,11 +99,7 @@ func (c *draftControl) width(match, have int, spent, saved time.Duration) int {
 
 // cost is what a pass of some rows takes, in plain steps.
 func (c *draftControl) cost(rows int) float64 {
-	power := firstPower
-	if c.power.n > 0 {
-		power = c.power.value
-	}
-	return math.Pow(float64(rows), power)
+	return math.Pow(float64(rows), firstPower+c.power)
 }
 
 // stepped learns from a plain step.
@@ -110,9 +110,7 @@ func (c *draftControl) stepped(took time.Duration) {
 	c.owed = max(c.owed-1, 0)
 	// What was seen of costs long ago is forgotten, or a bad moment would keep drafts
 	// from being tried ever after.
-	if c.power.n > 0 {
-		c.power.value += (firstPower - c.power.value) / 256
-	}
+	c.power -= c.power / 64
 }
 
 // drafted learns from a pass of rows of which some were kept, none if it failed, and
@@ -121,9 +119,13 @@ func (c *draftControl) drafted(rows, kept int, took time.Duration) time.Duration
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	step := c.step.value
-	cost := took.Seconds() / step
+	// A pass is never much slower than its rows one by one: if it was, something else
+	// held it up, which would have held up a step as well.
+	cost := min(took.Seconds()/step, dearest*float64(rows))
 	if kept > 0 {
-		c.power.add(max(math.Log(cost)/math.Log(float64(rows)), 0))
+		c.tried++
+		power := max(math.Log(cost)/math.Log(float64(rows)), 0) - firstPower
+		c.power += (power - c.power) / float64(min(c.tried+firstWeight, 8))
 	}
 	gain := float64(kept) - cost
 	c.saved += gain * step

@@ -141,7 +141,7 @@ func TestDraftsFollowTheMachine(t *testing.T) {
 	rows := map[int]int{} // drafted, by phase
 	m := market{
 		step:  func(at int) float64 { return []float64{1, 3, 0.5}[phase(at)] },
-		power: func(at int) float64 { return []float64{0.7, 1.3, 0.7}[phase(at)] },
+		power: func(at int) float64 { return []float64{0.7, 1.1, 0.7}[phase(at)] },
 		right: texts["copies"](rng), rng: rng, noise: 0.1, c: &draftControl{},
 		saw: func(at, n, _ int) { rows[phase(at)] += n },
 	}

@@ -308,7 +308,7 @@ func TestDraftsThatCannotBeRead(t *testing.T) {
 	got, res := tell(t, e, e.NewSequence(), req, func(a *answering) { a.draft.index.Add(base.Tokens...); a.draft.index.Add(d.ids[0]) }, always, goOn)
 	e.lanes <- w
 	got.same(t, "spoiled drafts", &want)
-	if.s.layers < 46 || res.Draft.Accepted == 0 {
+	if s.layers < 46 || res.Draft.Accepted == 0 {
 		t.Errorf("%d layers of drafts, %+v", s.layers, res.Draft)
 	}
 }
