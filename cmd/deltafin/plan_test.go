@@ -21,10 +21,12 @@ func TestSimulateSaysWhatItAssumes(t *testing.T) {
 	}
 	code, out, errs = program(t, "", "simulate", "laptop64", "--layers", "4", "--tokens", "5", "--warm", "2", "--json")
 	var got struct {
-		Tokens      int
-		Assumptions []string
+		Tokens      int      `json:"tokens"`
+		Rate        float64  `json:"tokens_per_second"`
+		Read        float64  `json:"read_bytes_per_token"`
+		Assumptions []string `json:"assumptions"`
 	}
-	if err := json.Unmarshal([]byte(out), &got); code != exitDone || err != nil || got.Tokens != 5 || len(got.Assumptions) == 0 {
+	if err := json.Unmarshal([]byte(out), &got); code != exitDone || err != nil || got.Tokens != 5 || got.Rate <= 0 || got.Read <= 0 || len(got.Assumptions) == 0 {
 		t.Errorf("exit %d, %v, %s: %s", code, err, errs, out)
 	}
 }

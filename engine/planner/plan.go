@@ -245,6 +245,6 @@ func assumptions(e *simulate.Result) []string {
 		out = append(out, fmt.Sprintf("%s case: %.0f %% of the stated arithmetic, %.0f %% of the memory bandwidth, %.0f %% of the drives' rates; expert weight by rank r^-%g, %g %% of ranks change per token; the lookahead foresees %.0f %%",
 			s.name, 100*s.gflops, 100*s.bandwidth, 100*s.drives, s.fit.Skew, 100*s.fit.Drift, 100*s.recall))
 	}
-	out = append(out, "decode with a warm cache, 4096 tokens of conversation, no drafting; prompts with a cold cache, 512 tokens a pass")
+	out = append(out, "decode with a warm cache, 4096 tokens of conversation, no drafting; prompts with a cold cache, 512 tokens a pass where memory allows")
 	return append(out, e.Assumptions[2:]...)
 }

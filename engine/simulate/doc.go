@@ -22,11 +22,22 @@
 //
 // No byte moves: slots are addresses without memory, and nothing is checked.
 //
+// # Routing
+//
+// Routing comes from a Router: generated, or a recorded trace of single tokens. Replay
+// takes a recording of whole passes instead, with what the routers of the real run
+// said beforehand, and can then be held against that run (package check does).
+//
 // # Arithmetic
 //
 // An operation takes the longer of its arithmetic at Machine.Gflops and its weights
 // at the memory bandwidth, of which the drives that are busy then take their part.
-// Weights are read once per pass; the many rows of a prompt cost arithmetic.
+// Weights are read once per pass; the many rows of a prompt cost arithmetic. Where the
+// parts of a pass were timed on a machine, Options.Arithmetic takes the place of that.
+//
+// # Memory
+//
+// Divide asks package memory, as the engine does when it opens a model.
 //
 // # Caveats
 //

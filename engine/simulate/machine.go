@@ -118,7 +118,7 @@ func (p *parser) size(key, text, unit string) float64 {
 // Bounds of what exists, and of what could within some years.
 const (
 	leastRAM, mostRAM   = 1 << 30, 64 << 40
-	leastRate, mostRate = 1e6, 200e9
+	leastRate, mostRate = 1e5, 200e9
 	leastBandwidth      = 1e9
 	mostBandwidth       = 20e12
 	leastGflops         = 1
@@ -150,13 +150,13 @@ func (m *Machine) Check() error {
 			return bad("a hub is called %q, each needs a name of its own", h.Name)
 		}
 		if hubs[h.Name] = true; !within(h.Rate, leastRate, mostRate) {
-			return bad("hub %s has a rate of %g B/s, between 1 MB/s and 200 GB/s can be", h.Name, h.Rate)
+			return bad("hub %s has a rate of %g B/s, between 0.1 MB/s and 200 GB/s can be", h.Name, h.Rate)
 		}
 	}
 	for _, d := range m.Drives {
 		switch {
 		case !within(d.Rate, leastRate, mostRate):
-			return bad("drive %s has a rate of %g B/s, between 1 MB/s and 200 GB/s can be", d.Name, d.Rate)
+			return bad("drive %s has a rate of %g B/s, between 0.1 MB/s and 200 GB/s can be", d.Name, d.Rate)
 		case !within(d.Latency, 0, 1):
 			return bad("drive %s has a latency of %g s, between 0 and 1 can be", d.Name, d.Latency)
 		case d.Hub != "" && !hubs[d.Hub]:

@@ -19,7 +19,9 @@ func (r *run) pass(rows int, head bool) error {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
 	}
-	if head {
+	if c := r.cost.of(rows); c != nil {
+		r.cost.spend(c.Head)
+	} else if head {
 		r.cost.weights(r.model.Head, 1, 0)
 	}
 	return nil
@@ -28,43 +30,95 @@ func (r *run) pass(rows int, head bool) error {
 // layer is one layer: guess, attention, router, experts.
 func (r *run) layer(i, rows int) error {
 	l := &r.model.Layers[i]
-	dense := l.Router == 0
-	if !dense {
-		// What the layer will choose is drawn before it is guessed, since the guess
-		// is made from it.
-		r.draw(i, rows)
-		if r.turn.Ahead(i, false) {
-			r.cost.weights(l.Router, rows, 0)
-			r.turn.Guess(i, rows, false, r.guess.candidates(r, rows))
-		}
-	}
-	attend := 0.0
-	if l.Attends {
-		attend = r.model.AttendOps * float64(r.opt.Context) * float64(rows) / r.attending()
-	}
-	r.cost.pass(attend, 0)
-	r.cost.weights(l.Attention, rows, 2*l.State)
-	if dense {
-		r.cost.weights(l.Beside, rows, 0)
+	r.foresee(i, rows)
+	r.attention(i, rows)
+	if l.Router == 0 {
 		return r.ctx.Err()
 	}
-	r.cost.weights(l.Router, rows, 0)
+	r.draw(i, rows)
+	r.drawn = -1
 	if err := r.turn.Begin(r.ctx, i, r.want); err != nil {
 		r.abandon()
 		return err
 	}
-	r.cost.weights(l.Beside, rows, 0)
+	c := r.cost.of(rows)
+	if c != nil {
+		r.cost.spend(c.Layers[i].Beside)
+	} else {
+		r.cost.weights(l.Beside, rows, 0)
+	}
 	for left := len(r.want); left > 0; {
-		n, err := r.wave()
+		n, err := r.wave(c)
 		if err != nil {
 			r.abandon()
 			return err
 		}
 		left -= n
 	}
+	// The layer stays open until its sum is made, as k3's does.
+	if c != nil {
+		r.cost.spend(c.Layers[i].After)
+	} else {
+		r.cost.weights(l.After, rows, 0)
+	}
 	r.turn.End()
-	r.cost.weights(l.After, rows, 0)
 	return r.ctx.Err()
+}
+
+// foresee asks a router beforehand, as k3's guess: that of the layer or, where it has
+// none, that of the next one.
+func (r *run) foresee(i, rows int) {
+	of, early := i, false
+	if r.model.Layers[i].Router == 0 && i+1 < len(r.model.Layers) {
+		of, early = i+1, true
+	}
+	if r.model.Layers[of].Router == 0 || !r.turn.Ahead(of, early) {
+		return
+	}
+	if c := r.cost.of(rows); c != nil {
+		r.cost.spend(c.Layers[i].Guess)
+	} else {
+		r.cost.weights(r.model.Layers[of].Router, rows, 0)
+	}
+	// What the layer will choose is drawn before it is guessed, since the guess is
+	// made from it.
+	r.draw(of, rows)
+	r.turn.Guess(of, rows, early, r.candidates(of, rows, early))
+}
+
+// candidates is what a router says beforehand.
+func (r *run) candidates(layer, rows int, early bool) []expert.Candidate {
+	if r.recorded == nil {
+		return r.guess.candidates(r, rows)
+	}
+	if r.opt.Mistake == Misguided {
+		layer = len(r.recorded.Layers) - 1
+	}
+	if early {
+		return r.recorded.Layers[layer].Early
+	}
+	return r.recorded.Layers[layer].Guess
+}
+
+// attention is what a layer does before its router speaks, its router included; of a
+// dense layer it is all.
+func (r *run) attention(i, rows int) {
+	if c := r.cost.of(rows); c != nil {
+		r.cost.spend(c.Layers[i].Attention)
+		return
+	}
+	l := &r.model.Layers[i]
+	attend := 0.0
+	if l.Attends {
+		attend = r.model.AttendOps * float64(r.opt.Context) * float64(rows) / r.attending()
+	}
+	r.cost.pass(attend, 0)
+	r.cost.weights(l.Attention, rows, 2*l.State)
+	if l.Router == 0 {
+		r.cost.weights(l.Beside, rows, 0)
+		return
+	}
+	r.cost.weights(l.Router, rows, 0)
 }
 
 // abandon ends a layer that cannot be completed. What is being read has to land
@@ -88,8 +142,16 @@ func (r *run) attending() float64 {
 }
 
 // draw routes the rows of a layer and lists the experts as k3 does: in the router's
-// order for one row, by number for several.
+// order for one row, by number for several. A layer that was drawn for a guess is not
+// drawn again.
 func (r *run) draw(layer, rows int) {
+	if r.drawn == layer {
+		return
+	}
+	if r.drawn = layer; r.recorded != nil {
+		r.want = r.recorded.Layers[layer].Want
+		return
+	}
 	k := r.model.Experts.TopK
 	if cap(r.ids) < k {
 		r.ids = make([]int32, k)
@@ -118,7 +180,7 @@ func (r *run) draw(layer, rows int) {
 }
 
 // wave computes what is there, at least one expert, as k3's gatherWave.
-func (r *run) wave() (int, error) {
+func (r *run) wave(measured *PassCost) (int, error) {
 	r.taken = r.taken[:0]
 	rows := 0
 	for rows < waveRows {
@@ -138,7 +200,11 @@ func (r *run) wave() (int, error) {
 	if len(r.taken) == 0 {
 		return 0, errIdle
 	}
-	r.cost.pass(r.model.ExpertOps*float64(rows), float64(r.model.Experts.Bytes)*float64(len(r.taken)))
+	if c := measured; c != nil {
+		r.cost.spend(c.Wave + time.Duration(len(r.taken))*c.Expert + time.Duration(rows)*c.Row)
+	} else {
+		r.cost.pass(r.model.ExpertOps*float64(rows), float64(r.model.Experts.Bytes)*float64(len(r.taken)))
+	}
 	for _, i := range r.taken {
 		r.turn.Done(i)
 	}

@@ -18,7 +18,7 @@ var ErrMemory = errors.New("not enough memory")
 type Options struct {
 	Tokens  int     // to decode and count; default 100
 	Warm    int     // to decode before, so that the cache is as it is after a while; default 0
-	Rows    int     // of a prompt that share a pass; default 512, as the engine's
+	Rows    int     // of a prompt that share a pass; default: 512, less where memory is short
 	Context int     // tokens of the conversation; default 4096
 	Cache   int64   // bytes for experts; default: what memory leaves
 	Recall  float64 // of the lookahead's first candidates; default 0.6
@@ -29,19 +29,31 @@ type Options struct {
 	Slice   int     // bytes of the largest single read; default 2 MiB
 	Seed    uint64
 
+	// Layout is where the experts lie, on as many drives as the machine has; default:
+	// a range of each on every drive, as place would put them.
+	Layout *ssdio.Layout
+	// Unmeasured drives have no profile: the scheduler learns their rates as it goes.
+	Unmeasured bool
+	// Arithmetic is what it costs where it was measured; default: by the machine's
+	// figures.
+	Arithmetic *Arithmetic
+
+	// Mistake makes the simulated engine wrong on purpose, for tests of those who
+	// compare it with the real one.
+	Mistake Mistake
+
 	// Progress is told after each token or layer of a prompt.
 	Progress func(done, of int)
 }
 
-func (o Options) ensure(s expert.Shape) (Options, error) {
+func (o Options) ensure(s expert.Shape, rows int) (Options, error) {
 	def := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
 		}
 	}
 	def(&o.Tokens, 100)
-	def(&o.Rows, 512)
-	def(&o.Context, 4096)
+	def(&o.Rows, rows)
 	def(&o.Slice, 2<<20)
 	if o.Recall == 0 {
 		o.Recall = 0.6
@@ -58,6 +70,9 @@ func (o Options) ensure(s expert.Shape) (Options, error) {
 	}
 	return o, nil
 }
+
+// defaultContext is the length of the conversation.
+const defaultContext = 4096
 
 // A Result is what a run would have done. Times are virtual, and of the whole model
 // also where a sample of its layers was run.
@@ -91,34 +106,6 @@ func (r *Result) PerToken() float64 {
 	return float64(r.Read) / r.Factor / float64(max(r.Tokens, 1))
 }
 
-// Split is how the memory of a machine is divided for a model.
-type Split struct {
-	Trunk, Streamed, Conversation, Cache int64
-}
-
-// Divide puts trunk and conversation first, and experts into what remains, as the
-// engine does. Of the trunk as much is held as leaves the least cache. The error
-// wraps ErrMemory.
-func Divide(m *Machine, model *Model, context int) (Split, error) {
-	share := 1.0
-	if m.Int8 {
-		share = int8Share
-	}
-	trunk := int64(float64(model.Trunk()) * share)
-	s := Split{Conversation: model.state(context)}
-	// Twice what one layer of a token needs: what is read and what is used.
-	least := int64(2*model.Experts.TopK) * int64(ssdio.SlotBytes(int(model.Experts.Bytes)))
-	free := m.RAM - m.Reserve - s.Conversation - least
-	s.Trunk = min(trunk, max(free, 0))
-	s.Streamed = trunk - s.Trunk
-	s.Cache = free - s.Trunk + least
-	if free < trunk/4 {
-		return s, fmt.Errorf("%d GB of ram for a trunk of %d GB and a conversation of %d tokens: less than a quarter of the trunk fits beside %.1f GB of experts and the reserve of %.1f GB: %w",
-			m.RAM/1e9, trunk/1e9, context, float64(least)/1e9, float64(m.Reserve)/1e9, ErrMemory)
-	}
-	return s, nil
-}
-
 // run is a simulated engine.
 type run struct {
 	opt    Options
@@ -134,16 +121,21 @@ type run struct {
 	ctx    context.Context
 	guess  guesser
 
-	ids   []int32 // [rows][TopK] of the open layer
-	want  []expert.Want
-	rows  []int32 // [Experts]
-	taken []int
+	recorded *Pass   // the pass that is replayed; nil: routing is drawn
+	drawn    int     // layer that was drawn beforehand, -1: none
+	ids      []int32 // [rows][TopK] of the open layer
+	want     []expert.Want
+	rows     []int32 // [Experts]
+	taken    []int
 }
 
 // start builds a machine around the engine's own store and set.
 func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
+	}
+	if o.Context == 0 {
+		o.Context = defaultContext
 	}
 	split, err := Divide(m, whole, o.Context)
 	if err != nil {
@@ -153,29 +145,35 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	if o.Cache > 0 {
 		split.Cache = o.Cache
 	}
-	if least := int64(model.Experts.TopK) * int64(ssdio.SlotBytes(int(model.Experts.Bytes))); split.Cache < least {
+	if least := int64(model.Experts.TopK+expert.Spares(len(m.Drives))) * int64(ssdio.SlotBytes(int(model.Experts.Bytes))); split.Cache < least {
 		return nil, fmt.Errorf("a cache of %d bytes does not hold the %d experts of one layer, %d bytes: %w", split.Cache, model.Experts.TopK, least, ErrMemory)
 	}
-	if o, err = o.ensure(model.Experts); err != nil {
+	if o, err = o.ensure(model.Experts, split.Rows); err != nil {
 		return nil, err
 	}
 	cat, err := expert.Describe(model.Experts)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{opt: o, model: model, factor: factor, split: split, clock: &clock{}, rows: make([]int32, model.Experts.Experts)}
+	r := &run{opt: o, model: model, factor: factor, split: split, clock: &clock{}, drawn: -1, rows: make([]int32, model.Experts.Experts)}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.clock.idle = func() { r.cancel(errIdle) }
-	r.cost = &cost{m: m, model: model, clock: r.clock, trunk: float64(split.Trunk) / float64(whole.Trunk())}
-	r.cost.stream = float64(split.Streamed) / float64(whole.Trunk()) / m.Rate()
+	r.cost = newCost(m, whole, split, r.clock, o.Arithmetic)
 	r.guess.init(model.Experts, o.Recall, o.Seed)
 	drives, err := r.drives(m)
 	if err != nil {
 		return nil, err
 	}
-	layout, err := spread(m, model.Experts)
-	if err != nil {
-		return nil, err
+	layout := o.Layout
+	if layout == nil {
+		if layout, err = spread(m, model.Experts); err != nil {
+			return nil, err
+		}
+	}
+	if o.Mistake == Unspread {
+		if layout, err = spread(&Machine{Drives: m.Drives[:1]}, model.Experts); err != nil {
+			return nil, err
+		}
 	}
 	r.set, err = ssdio.Open(drives, layout, &ssdio.Options{Timeline: r.clock, Slice: o.Slice, HedgeFactor: -1})
 	if err != nil {
@@ -183,7 +181,8 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	}
 	epoch := time.Unix(0, 0)
 	r.store, err = expert.NewStore(cat, r.set, layout, expert.Options{
-		Budget: budget(split.Cache, model.Experts, factor), NoAhead: o.NoAhead, Reserve: true,
+		Budget: budget(split.Cache, model.Experts, factor, expert.Spares(len(m.Drives))), Drives: len(m.Drives),
+		NoAhead: o.NoAhead, HalfLife: o.Mistake.halfLife(), Reserve: true,
 		Now: func() time.Time { return epoch.Add(r.clock.now) },
 	})
 	if err != nil {
@@ -195,12 +194,12 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 
 // budget is the cache of a sample of the layers. What the store keeps free for reads
 // is as large for a sample as for all; the rest is in proportion.
-func budget(cache int64, s expert.Shape, factor float64) int64 {
+func budget(cache int64, s expert.Shape, factor float64, spare int) int64 {
 	if factor == 1 {
 		return cache
 	}
 	slot, k := int64(ssdio.SlotBytes(int(s.Bytes))), int64(s.TopK)
-	rest := max(cache/slot-k, 0)
+	rest := max(cache/slot-int64(spare)-k, 0)
 	rest -= min(k, rest/8) // slots that experts stay in
 	part := int64(float64(rest) * factor)
 	if part < 7*k {
@@ -208,7 +207,7 @@ func budget(cache int64, s expert.Shape, factor float64) int64 {
 	} else {
 		part += k
 	}
-	return (k + part) * slot
+	return (k + part + int64(spare)) * slot
 }
 
 // close ends what start began.
@@ -238,10 +237,11 @@ func (r *run) drives(m *Machine) ([]*ssdio.Drive, error) {
 		r.clock.drives = append(r.clock.drives, model)
 		r.clock.limits = append(r.clock.limits, shares[i])
 		r.clock.busy = append(r.clock.busy, 0)
-		out = append(out, &ssdio.Drive{
-			ID: fmt.Sprintf("%032d", i), Name: d.Name, Emulated: "simulated",
-			Profile: &ssdio.Profile{Best: ssdio.Point{Size: r.opt.Slice, Depth: 8, Rate: d.Rate}, Together: shares[i]},
-		})
+		drive := &ssdio.Drive{ID: fmt.Sprintf("%032d", i), Name: d.Name, Emulated: "simulated"}
+		if !r.opt.Unmeasured {
+			drive.Profile = &ssdio.Profile{Best: ssdio.Point{Size: r.opt.Slice, Depth: 8, Rate: d.Rate}, Together: shares[i]}
+		}
+		out = append(out, drive)
 	}
 	return out, nil
 }

@@ -167,12 +167,12 @@ func TestNonsenseIsRefused(t *testing.T) {
 			t.Errorf("%q for %q: %v, want a word of %s", c.new, c.old, err, c.want)
 		}
 	}
-	small := strings.NewReader(strings.Replace(good, "64GiB", "16GiB", 1))
+	small := strings.NewReader(strings.Replace(good, "64GiB", "9GiB", 1))
 	m, err := ReadMachine(small)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Decode(t.Context(), m, K3(), Options{Layers: 4}); !errors.Is(err, ErrMemory) {
-		t.Errorf("16 GiB for K3: %v", err)
+		t.Errorf("9 GiB for K3: %v", err)
 	}
 }

@@ -1,9 +1,12 @@
 package simulate
 
 import (
-	"time"
+	"fmt"
+	"strings"
 
+	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
+	"deltafin/engine/trunk"
 )
 
 // A Model is the sizes of a model: all that a run depends on besides the routing.
@@ -11,6 +14,7 @@ import (
 // operations per row: bytes are also operations.
 type Model struct {
 	Name    string
+	Config  *checkpoint.Config // of the whole model
 	Experts expert.Shape
 	Layers  []Layer // [Experts.Layers]
 	Head    int64   // bytes of the output head, used for one row of a pass
@@ -18,7 +22,6 @@ type Model struct {
 
 	ExpertOps float64 // of one expert for one row
 	AttendOps float64 // of one row for each token before it, over all layers
-	Cached    int64   // bytes of a conversation per token, over all layers
 }
 
 // A Layer is the trunk of one layer in bytes, in the order in which it is used.
@@ -31,59 +34,93 @@ type Layer struct {
 	Attends   bool  // reads the conversation's tokens
 }
 
-// Of the specification's section 2.4: bytes of BF16.
-const (
-	k3KDA    = 887_800_832 // attention of one of 69 layers
-	k3MLA    = 464_392_192 // attention of one of 24
-	k3Shared = 24_310_185_984 / 92
-	k3Latent = 9_454_620_672 / 92 / 2 // down, and as much up
-	k3Router = 1_182_074_880 / 92
-	k3Dense  = 1_453_326_336
-	k3Head   = 2_348_810_240
-	k3State  = 434_000_000 / 69 // matrices of one KDA layer
-)
+// k3Config has the numbers of the specification's section 1 that sizes follow from.
+func k3Config() *checkpoint.Config {
+	c := &checkpoint.Config{
+		Layers: 93, Hidden: 7168, Vocab: 163_840, MaxContext: 1 << 20, DenseIntermediate: 33_792, FirstDense: 1, MoEFreq: 1,
+		Heads: 96, QLoRA: 1536, KVLoRA: 512, QKNope: 128, QKRope: 64, VHead: 128, KDAHeads: 96, KDAHeadDim: 128, ConvKernel: 4,
+		Experts: 896, TopK: 16, SharedExperts: 2, ExpertIntermediate: 3072, Latent: 3584, LatentNorm: true, ResBlock: 12,
+		Quantized: true, DType: checkpoint.BF16,
+	}
+	c.MLALayer = make([]bool, c.Layers)
+	for l := range c.MLALayer {
+		c.MLALayer[l] = l%4 == 3 || l == c.Layers-1
+	}
+	return c
+}
 
 // K3 is Kimi K3: 93 layers of which the first is dense, 896 experts of 17,547,264
 // bytes in each of the others, 16 of them for a token.
-func K3() *Model {
-	m := &Model{
-		Name:    "Kimi K3",
-		Experts: expert.Shape{Layers: 93, Dense: 1, Experts: 896, TopK: 16, Bytes: 17_547_264},
-		Head:    k3Head, Embed: k3Head,
-		ExpertOps: 2 * 3 * 3584 * 3072,
-		AttendOps: 24 * 2 * 96 * (576 + 512), // absorbed: scores over 576, values over 512, 96 heads
-		Cached:    27_648,
+func K3() *Model { return newModel("Kimi K3", k3Config()) }
+
+// NewModel is the sizes of any model of the architecture whose dense layers come
+// first. The config is kept, and must not change.
+func NewModel(name string, c *checkpoint.Config) (*Model, error) {
+	if c.MoELayers() == 0 || c.FirstDense+c.MoELayers() != c.Layers {
+		return nil, fmt.Errorf("%s has experts in %d of %d layers, the first of them is layer %d: they must be in all from there on: %w",
+			name, c.MoELayers(), c.Layers, c.FirstDense, ErrRouting)
 	}
-	for i := range m.Experts.Layers {
-		l := Layer{Attention: k3KDA, State: k3State, Router: k3Router, Beside: k3Shared + k3Latent, After: k3Latent}
-		if i%4 == 3 || i == m.Experts.Layers-1 {
-			l.Attention, l.State, l.Attends = k3MLA, 0, true
+	return newModel(name, c), nil
+}
+
+func newModel(name string, c *checkpoint.Config) *Model {
+	account := c.Account()
+	m := &Model{
+		Name: name, Config: c,
+		Experts: expert.Shape{Layers: c.Layers, Dense: c.Layers - c.MoELayers(), Experts: c.Experts, TopK: c.TopK, Bytes: account.ExpertBytes},
+		Layers:  make([]Layer, c.Layers),
+		// Of three matrices a multiplication and an addition for each weight.
+		ExpertOps: 2 * 3 * float64(c.Latent) * float64(c.ExpertIntermediate),
+		// Absorbed: scores over the whole latent row, values over the part without
+		// positions, for every head.
+		AttendOps: 2 * float64(c.MLALayers()*c.Heads) * float64(2*c.KVLoRA+c.QKRope),
+	}
+	c.Each(func(s checkpoint.Spec) bool {
+		n := int64(2)
+		for _, d := range s.Shape {
+			n *= int64(d)
 		}
-		if i == 0 {
-			l.Router, l.Beside, l.After = 0, k3Dense, 0
+		if s.Class == checkpoint.Embeddings {
+			m.Embed = n
 		}
-		m.Layers = append(m.Layers, l)
+		if !trunk.IsMatrix(&s) {
+			return true
+		}
+		if s.Layer < 0 {
+			m.Head = n
+			return true
+		}
+		l := &m.Layers[s.Layer]
+		switch {
+		case s.Class == checkpoint.KDA || s.Class == checkpoint.MLA:
+			l.Attention += n
+		case s.Class == checkpoint.Router:
+			l.Router += n
+		case strings.HasSuffix(s.Name, "routed_expert_up_proj.weight"):
+			l.After += n
+		default: // dense, shared experts, down to the latent
+			l.Beside += n
+		}
+		return true
+	})
+	for i := range m.Layers {
+		if m.Layers[i].Attends = c.MLALayer[i]; !c.MLALayer[i] {
+			m.Layers[i].State = 4 * int64(c.KDAHeads*c.KDAHeadDim*c.KDAHeadDim)
+		}
 	}
 	return m
 }
 
-// Trunk is the bytes of all weights but the routed experts.
+// Trunk is the bytes of all matrices that every token uses.
 func (m *Model) Trunk() int64 {
-	n := m.Head + m.Embed
+	n := m.Head
 	for _, l := range m.Layers {
-		n += l.Attention + l.Router + l.Beside + l.After
+		n += l.bytes()
 	}
 	return n
 }
 
-// state is the bytes of a conversation of so many tokens.
-func (m *Model) state(tokens int) int64 {
-	n := m.Cached * int64(tokens)
-	for _, l := range m.Layers {
-		n += l.State
-	}
-	return n
-}
+func (l *Layer) bytes() int64 { return l.Attention + l.Router + l.Beside + l.After }
 
 // sample is the model with so many of its layers with experts, at even distances,
 // and the factor by which its times and its cache are smaller. Layers are alike, so
@@ -100,62 +137,10 @@ func (m *Model) sample(layers int) (*Model, float64) {
 		out.Layers = append(out.Layers, m.Layers[m.Experts.Dense+i*moe/layers])
 	}
 	// The head and the dense layers are part of the sample by their bytes.
-	out.Head, out.Embed = m.Head, m.Embed*int64(layers)/int64(moe)
+	out.Head = m.Head
 	for _, l := range m.Layers[:m.Experts.Dense] {
 		out.Head += l.Attention + l.Beside
 	}
 	out.Head = out.Head * int64(layers) / int64(moe)
 	return &out, float64(layers) / float64(moe)
 }
-
-// int8Share is the bytes of a weight as int8 with its scales, of those as BF16.
-const int8Share = 0.504
-
-// cost is the arithmetic of a machine on a model.
-type cost struct {
-	m      *Machine
-	model  *Model
-	clock  *clock
-	trunk  float64       // bytes in memory of one byte of BF16
-	stream float64       // seconds per byte of trunk that memory has no room for
-	flops  time.Duration // time bound by arithmetic
-	memory time.Duration // time bound by memory
-	disk   time.Duration // time for streaming the trunk
-}
-
-// weights lets a product over trunk weights of so many bytes pass, for rows of
-// activations; extra is other traffic of memory in bytes.
-func (c *cost) weights(bytes int64, rows int, extra int64) {
-	b := float64(bytes)
-	c.pass(b*float64(rows), b*c.trunk+float64(extra))
-	if d := seconds(b * c.stream); d > 0 {
-		c.disk += d
-		c.clock.advance(d)
-	}
-}
-
-// pass lets an operation pass. Drives that are busy write to memory meanwhile, at
-// rates that change, so it passes in small steps.
-func (c *cost) pass(ops, bytes float64) {
-	const (
-		least = 0.25 // of the bandwidth that drives leave to the processor
-		step  = time.Millisecond
-	)
-	compute := seconds(ops / (c.m.Gflops * 1e9))
-	took := time.Duration(0)
-	for bytes > 0 {
-		free := max(c.m.Bandwidth-c.clock.load(), least*c.m.Bandwidth)
-		d := min(seconds(bytes/free)+1, step)
-		c.clock.advance(d)
-		took += d
-		bytes -= free * d.Seconds()
-	}
-	if compute <= took {
-		c.memory += took
-		return
-	}
-	c.flops += compute
-	c.clock.advance(compute - took)
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
