@@ -87,10 +87,10 @@ func warnings(m *simulate.Machine, runs *machineRuns) []string {
 		out = append(out, fmt.Sprintf("%.1f GB of the trunk do not fit into memory and are read from the drives for every token", float64(e.Streamed)/1e9))
 	}
 	if m.Int8 {
-		out = append(out, "the machine states an int8 trunk, which the engine does not have yet: with trunk = \"bf16\" the plan is of what runs today")
+		out = append(out, "the trunk is held as int8, which deltafin trunk makes of the model: its weights are rounded, so texts are not those of the published model; with trunk = \"bf16\" they are")
 	}
 	if !m.Int8 && e.Cache < int64(2*cycle) {
-		out = append(out, "the trunk as bf16 leaves little memory for experts: as int8, which the engine does not have yet, it would take half")
+		out = append(out, "the trunk as bf16 leaves little memory for experts: as int8, which deltafin trunk makes of it, it would take half")
 	}
 	return out
 }

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// int8Share is the bytes of a weight as int8 with its scales, of those as BF16.
-const int8Share = 0.504
-
 // cost is the arithmetic of a machine on a model: by the machine's figures, or as it
 // was measured.
 type cost struct {
@@ -23,12 +20,15 @@ type cost struct {
 }
 
 func newCost(m *Machine, whole *Model, split Split, clock *clock, measured *Arithmetic) *cost {
-	c := &cost{m: m, model: whole, clock: clock, measured: measured, trunk: 1}
-	if m.Int8 {
-		c.trunk = int8Share
+	layers, held := whole.held(m.Int8)
+	for _, n := range layers {
+		held += n
 	}
-	c.stream = float64(split.Streamed) / float64(whole.Trunk()) / m.Rate()
-	return c
+	trunk := float64(whole.Trunk())
+	return &cost{
+		m: m, model: whole, clock: clock, measured: measured,
+		trunk: float64(held) / trunk, stream: float64(split.Streamed) / trunk / m.Rate(),
+	}
 }
 
 // weights lets a product over trunk weights of so many bytes pass, for rows of

@@ -34,22 +34,16 @@ const (
 // rules, package memory's. The error wraps ErrMemory.
 func Divide(m *Machine, model *Model, context int) (Split, error) {
 	c := model.Config
-	held := func(bytes int64) int64 {
-		if m.Int8 {
-			return int64(float64(bytes) * int8Share)
-		}
-		return bytes
+	layers, head := model.held(m.Int8)
+	sizes, whole := trunk.NewSizes(layers, head), head
+	for _, n := range layers {
+		whole += n
 	}
-	layers := make([]int64, c.Layers)
-	for i := range layers {
-		layers[i] = held(model.Layers[i].bytes())
-	}
-	sizes := trunk.NewSizes(layers, held(model.Head))
 	length := min(context, c.MaxContext)
 	slot := int64(ssdio.SlotBytes(int(model.Experts.Bytes)))
 	experts := (model.Experts.Layers - model.Experts.Dense) * model.Experts.Experts
 	plan, err := memory.Make(memory.Demand{
-		Trunk: sizes.Plan(held(model.Trunk()) * 2).Memory, TrunkLeast: sizes.Least(),
+		Trunk: sizes.Plan(2 * whole).Memory, TrunkLeast: sizes.Least(),
 		Stream: func(memory int64) (taken, perToken int64) {
 			p := sizes.Plan(memory)
 			return p.Memory, p.PerToken

@@ -7,15 +7,6 @@ type Mistake int
 // The mistakes.
 const (
 	NoMistake Mistake = iota
-	Forgetful         // the cache knows the last token only
-	Misguided         // what is read ahead is for another layer
+	Uncached          // nothing stays longer than the layer that uses it
 	Unspread          // every read goes to the first drive
 )
-
-// halfLife is that of the cache policy, 0: the engine's.
-func (m Mistake) halfLife() float64 {
-	if m == Forgetful {
-		return 0.1
-	}
-	return 0
-}

@@ -91,9 +91,6 @@ func (r *run) candidates(layer, rows int, early bool) []expert.Candidate {
 	if r.recorded == nil {
 		return r.guess.candidates(r, rows)
 	}
-	if r.opt.Mistake == Misguided {
-		layer = len(r.recorded.Layers) - 1
-	}
 	if early {
 		return r.recorded.Layers[layer].Early
 	}

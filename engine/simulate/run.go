@@ -145,8 +145,11 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	if o.Cache > 0 {
 		split.Cache = o.Cache
 	}
-	if least := int64(model.Experts.TopK+expert.Spares(len(m.Drives))) * int64(ssdio.SlotBytes(int(model.Experts.Bytes))); split.Cache < least {
-		return nil, fmt.Errorf("a cache of %d bytes does not hold the %d experts of one layer, %d bytes: %w", split.Cache, model.Experts.TopK, least, ErrMemory)
+	if n := least(model, m); split.Cache < n {
+		return nil, fmt.Errorf("a cache of %d bytes does not hold the %d experts of one layer, %d bytes: %w", split.Cache, model.Experts.TopK, n, ErrMemory)
+	}
+	if o.Mistake == Uncached {
+		split.Cache = least(model, m)
 	}
 	if o, err = o.ensure(model.Experts, split.Rows); err != nil {
 		return nil, err
@@ -182,7 +185,7 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	epoch := time.Unix(0, 0)
 	r.store, err = expert.NewStore(cat, r.set, layout, expert.Options{
 		Budget: budget(split.Cache, model.Experts, factor, expert.Spares(len(m.Drives))), Drives: len(m.Drives),
-		NoAhead: o.NoAhead, HalfLife: o.Mistake.halfLife(), Reserve: true,
+		NoAhead: o.NoAhead, Reserve: true,
 		Now: func() time.Time { return epoch.Add(r.clock.now) },
 	})
 	if err != nil {
@@ -190,6 +193,11 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	}
 	r.turn = r.store.NewTurn(r.clock.wait)
 	return r, nil
+}
+
+// least is the smallest cache that works.
+func least(model *Model, m *Machine) int64 {
+	return int64(model.Experts.TopK+expert.Spares(len(m.Drives))) * int64(ssdio.SlotBytes(int(model.Experts.Bytes)))
 }
 
 // budget is the cache of a sample of the layers. What the store keeps free for reads

@@ -31,6 +31,7 @@ type Layer struct {
 	Router    int64 // speaks after the attention; 0 in a dense layer
 	Beside    int64 // what runs while the experts come: shared experts, down to the latent
 	After     int64 // what needs all experts: up from the latent
+	Exact     int64 // of all that, what an int8 trunk keeps as it is: router and gates
 	Attends   bool  // reads the conversation's tokens
 }
 
@@ -91,6 +92,9 @@ func newModel(name string, c *checkpoint.Config) *Model {
 			return true
 		}
 		l := &m.Layers[s.Layer]
+		if exact(s.Name) {
+			l.Exact += n
+		}
 		switch {
 		case s.Class == checkpoint.KDA || s.Class == checkpoint.MLA:
 			l.Attention += n
@@ -118,6 +122,34 @@ func (m *Model) Trunk() int64 {
 		n += l.bytes()
 	}
 	return n
+}
+
+// int8Share is the bytes of a weight in an int8 trunk, of its two as BF16: one, and a
+// part of its group's scale.
+const int8Share = (1 + 4.0/trunk.Int8Group) / 2
+
+// exact says whether an int8 trunk keeps a matrix as it is.
+func exact(name string) bool {
+	for _, s := range []string{"block_sparse_moe.gate.weight", ".f_a_proj.weight", ".f_b_proj.weight", ".b_proj.weight"} {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// held is the bytes of the layers and of the head in one of the forms.
+func (m *Model) held(int8 bool) (layers []int64, head int64) {
+	in := func(bytes, exact int64) int64 {
+		if !int8 {
+			return bytes
+		}
+		return exact + int64(float64(bytes-exact)*int8Share)
+	}
+	for i := range m.Layers {
+		layers = append(layers, in(m.Layers[i].bytes(), m.Layers[i].Exact))
+	}
+	return layers, in(m.Head, 0)
 }
 
 func (l *Layer) bytes() int64 { return l.Attention + l.Router + l.Beside + l.After }

@@ -59,9 +59,9 @@ func TestDivisionAddsUp(t *testing.T) {
 			if sum := s.Trunk + s.Conversation + s.Buffers + s.Cache; sum > ram-m.Reserve {
 				t.Errorf("%d GiB are divided into %d GiB", ram>>30, sum>>30)
 			}
-			whole := model.Trunk()
-			if int8 {
-				whole = int64(float64(whole) * int8Share)
+			layers, whole := model.held(int8)
+			for _, n := range layers {
+				whole += n
 			}
 			if got := s.Trunk + s.Streamed; got < whole {
 				t.Errorf("%d GiB: %d bytes of trunk in memory and %d streamed are less than its %d", ram>>30, s.Trunk, s.Streamed, whole)
