@@ -35,20 +35,23 @@ const machineHelp = `MACHINE is one of the examples (m5max, pc192, laptop64) or 
 func newPlan(s streams) *cobra.Command {
 	var asJSON bool
 	var page string
+	var named machineFlags
 	c := &cobra.Command{
 		Use:   "plan MACHINE",
 		Short: "What a machine will do with Kimi K3, and which part to change",
 		Long: `Simulates decode and prompts on a machine in three cases, with the engine's own
 cache and drive scheduler, and prints what to expect and between which bounds,
 where the time goes, and what one more drive, more memory, another form of the
-trunk or faster links would change. Nothing is measured and no model is needed.
+trunk or faster links would change. No model is needed, and nothing is measured but
+with --this.
 
 ` + machineHelp,
 		Example: `  deltafin plan m5max
-  deltafin plan --html plan.html my-pc.toml`,
+  deltafin plan --html plan.html my-pc.toml
+  deltafin plan --this --drive /mnt/a --drive /mnt/b`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := machineOf(args)
+			m, err := named.machine(c.Context(), s, args)
 			if err != nil {
 				return err
 			}
@@ -68,6 +71,7 @@ trunk or faster links would change. Nothing is measured and no model is needed.
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
 	c.MarkFlagsMutuallyExclusive("json", "html")
+	named.add(c)
 	return c
 }
 
@@ -90,7 +94,7 @@ func writePage(name string, r *planner.Report) error {
 // machineOf reads the machine that the arguments name.
 func machineOf(args []string) (*simulate.Machine, error) {
 	if len(args) != 1 {
-		return nil, usage("one machine must be named: a TOML file or one of %s", strings.Join(simulate.Examples(), ", "))
+		return nil, usage("one machine must be named: a TOML file, --this, or one of %s", strings.Join(simulate.Examples(), ", "))
 	}
 	f, err := os.Open(args[0])
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(args[0], `./\`) {

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"deltafin/engine/checkpoint"
 	"deltafin/engine/expert"
 	"deltafin/engine/simulate"
 )
@@ -15,8 +17,10 @@ import (
 func newSimulate(s streams) *cobra.Command {
 	var o simulate.Options
 	var prompt int
-	var trace, cache string
+	var trace, cache, dir string
 	var asJSON bool
+	var named machineFlags
+	var checks checkFlags
 	c := &cobra.Command{
 		Use:   "simulate MACHINE",
 		Short: "Run the cache and the drive scheduler over Kimi K3 in virtual time",
@@ -24,17 +28,33 @@ func newSimulate(s streams) *cobra.Command {
 full size, with arithmetic replaced by its cost and drives by their limits, in
 virtual time. No model is needed and no byte is read.
 
+With --check the simulation itself is examined: the engine generates from emulated
+drives, and the same is simulated, with the arithmetic that was measured from memory.
+Times, bytes and the fates of all uses of experts must agree within 10 %.
+
 ` + machineHelp,
 		Example: `  deltafin simulate m5max --tokens 1000
-  deltafin simulate my-pc.toml --prompt 512`,
+  deltafin simulate my-pc.toml --prompt 512
+  deltafin simulate --this --drive /mnt/a --drive /mnt/b
+  deltafin simulate --check`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := machineOf(args)
-			if err != nil {
-				return err
+			if checks.on {
+				return checks.start(c, s, args, dir, asJSON)
+			}
+			if checks.scratch != "" {
+				return usage("--scratch is for --check")
 			}
 			if o.Tokens < 1 || prompt < 0 || o.Warm < 0 || o.Layers < 0 || !(o.Recall > 0 && o.Recall <= 1) {
 				return usage("--tokens must be at least 1, --prompt, --warm and --layers at least 0, and --recall above 0 up to 1")
+			}
+			m, err := named.machine(c.Context(), s, args)
+			if err != nil {
+				return err
+			}
+			model, err := sizesOf(dir)
+			if err != nil {
+				return err
 			}
 			if cache != "" {
 				if o.Cache, err = parseBytes("--expert-cache", cache); err != nil {
@@ -45,15 +65,15 @@ virtual time. No model is needed and no byte is read.
 				if o.Layers != 0 {
 					return usage("--layers takes a part of the model, a trace is of all of it: leave one out")
 				}
-				if o.Router, err = recorded(trace); err != nil {
+				if o.Router, err = recorded(trace, model); err != nil {
 					return err
 				}
 			}
 			var r *simulate.Result
 			if prompt > 0 {
-				r, err = simulate.Prefill(c.Context(), m, simulate.K3(), prompt, o)
+				r, err = simulate.Prefill(c.Context(), m, model, prompt, o)
 			} else {
-				r, err = simulate.Decode(c.Context(), m, simulate.K3(), o)
+				r, err = simulate.Decode(c.Context(), m, model, o)
 			}
 			if err != nil {
 				return ofMachine(err)
@@ -61,7 +81,7 @@ virtual time. No model is needed and no byte is read.
 			if asJSON {
 				return writeJSON(s.out, r)
 			}
-			return printSimulated(s, m, r, prompt > 0)
+			return printSimulated(s, m, model, r, prompt > 0)
 		},
 	}
 	c.Flags().IntVar(&o.Tokens, "tokens", 200, "tokens to decode and count")
@@ -74,10 +94,29 @@ virtual time. No model is needed and no byte is read.
 	c.Flags().IntVar(&o.Layers, "layers", 0, "layers that stand for all, for a quick answer (default: all)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "of the generated routing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.Flags().StringVarP(&dir, "model", "m", "", "folder of a model whose sizes are taken, or which --check runs (default: Kimi K3, and two small models)")
+	_ = c.MarkFlagDirname("model") // fails only for a flag that does not exist
+	named.add(c)
+	checks.add(c)
 	return c
 }
 
-func recorded(name string) (simulate.Router, error) {
+// sizesOf is the sizes of the model in a folder, of Kimi K3 without one. The weights
+// need not be there.
+func sizesOf(dir string) (*simulate.Model, error) {
+	if dir == "" {
+		return simulate.K3(), nil
+	}
+	ck, err := checkpoint.Open(dir, checkpoint.IndexOnly())
+	if err != nil {
+		return nil, err
+	}
+	defer ck.Close()
+	m, err := simulate.NewModel(filepath.Base(filepath.Clean(dir)), ck.Config())
+	return m, ofMachine(err)
+}
+
+func recorded(name string, model *simulate.Model) (simulate.Router, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, usage("%v", err)
@@ -87,7 +126,7 @@ func recorded(name string) (simulate.Router, error) {
 	if err != nil {
 		return nil, usage("%s: %v", name, err)
 	}
-	r, err := simulate.NewReplayed(simulate.K3().Experts, t)
+	r, err := simulate.NewReplayed(model.Experts, t)
 	if err != nil {
 		return nil, usage("%s: %v", name, err)
 	}
@@ -95,9 +134,9 @@ func recorded(name string) (simulate.Router, error) {
 }
 
 // printSimulated writes a result for people.
-func printSimulated(s streams, m *simulate.Machine, r *simulate.Result, prompt bool) error {
+func printSimulated(s streams, m *simulate.Machine, model *simulate.Model, r *simulate.Result, prompt bool) error {
 	tab := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tab, "%s with %s, simulated\n", m.Name, simulate.K3().Name)
+	fmt.Fprintf(tab, "%s with %s, simulated\n", m.Name, model.Name)
 	if prompt {
 		fmt.Fprintf(tab, "first token of %d\t%.1f s\n", r.Tokens, r.Elapsed.Seconds())
 	} else {
