@@ -19,8 +19,9 @@ type clock struct {
 	events events
 	order  int64 // of events made, so that equal times keep it
 	drives []*emulate.Model
-	limits []float64       // bytes per second, with the hub's share
-	busy   []time.Duration // until when a drive has work
+	limits []float64           // bytes per second, with the hub's share
+	busy   []time.Duration     // until when a drive has work
+	trunk  <-chan ssdio.Result // results that the store does not take
 	landed <-chan ssdio.Result
 	idle   func() // called where a wait cannot end
 }
@@ -49,7 +50,11 @@ func (c *clock) At(t time.Duration, do func()) {
 }
 
 // Delivered implements ssdio.Timeline.
-func (c *clock) Delivered(to <-chan ssdio.Result) { c.landed = to }
+func (c *clock) Delivered(to <-chan ssdio.Result) {
+	if to != c.trunk {
+		c.landed = to
+	}
+}
 
 // step goes to the next event. It is false if there is none.
 func (c *clock) step() bool {

@@ -12,23 +12,18 @@ type cost struct {
 	model    *Model // whole
 	clock    *clock
 	trunk    float64 // bytes that are read of one byte of BF16
-	stream   float64 // seconds per byte of trunk that memory has no room for
 	measured *Arithmetic
 	flops    time.Duration // time bound by arithmetic
 	memory   time.Duration // time bound by memory
-	disk     time.Duration // time for streaming the trunk
+	disk     time.Duration // time waiting for layers of the trunk that are streamed
 }
 
-func newCost(m *Machine, whole *Model, split Split, clock *clock, measured *Arithmetic) *cost {
+func newCost(m *Machine, whole *Model, clock *clock, measured *Arithmetic) *cost {
 	layers, held := whole.held(m.Int8)
 	for _, n := range layers {
 		held += n
 	}
-	trunk := float64(whole.Trunk())
-	return &cost{
-		m: m, model: whole, clock: clock, measured: measured,
-		trunk: float64(held) / trunk, stream: float64(split.Streamed) / trunk / m.Rate(),
-	}
+	return &cost{m: m, model: whole, clock: clock, measured: measured, trunk: float64(held) / float64(whole.Trunk())}
 }
 
 // weights lets a product over trunk weights of so many bytes pass, for rows of
@@ -36,10 +31,6 @@ func newCost(m *Machine, whole *Model, split Split, clock *clock, measured *Arit
 func (c *cost) weights(bytes int64, rows int, extra int64) {
 	b := float64(bytes)
 	c.pass(b*float64(rows), b*c.trunk+float64(extra))
-	if d := seconds(b * c.stream); d > 0 {
-		c.disk += d
-		c.clock.advance(d)
-	}
 }
 
 // pass lets an operation pass. Drives that are busy write to memory meanwhile, at

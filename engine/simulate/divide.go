@@ -19,6 +19,7 @@ type Split struct {
 	Buffers      int64 // of the passes
 	Cache        int64 // for experts
 	Rows         int   // of a prompt that share a pass
+	Ring         int   // buffers for streamed layers, 0 if none is
 }
 
 // What the engine plans with.
@@ -63,7 +64,8 @@ func Divide(m *Machine, model *Model, context int) (Split, error) {
 	if err != nil {
 		return Split{}, err
 	}
+	ring := sizes.Plan(plan.Trunk).Buffers
 	return Split{
-		Trunk: plan.Trunk, Streamed: plan.Streamed, Conversation: plan.State, Buffers: plan.Pass + plan.Collector, Cache: plan.Cache, Rows: plan.Rows,
+		Ring: ring, Trunk: plan.Trunk, Streamed: plan.Streamed, Conversation: plan.State, Buffers: plan.Pass + plan.Collector, Cache: plan.Cache, Rows: plan.Rows,
 	}, nil
 }

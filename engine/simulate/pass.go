@@ -30,6 +30,10 @@ func (r *run) pass(rows int, head bool) error {
 // layer is one layer: guess, attention, router, experts.
 func (r *run) layer(i, rows int) error {
 	l := &r.model.Layers[i]
+	if err := r.trunk.take(); err != nil {
+		return err
+	}
+	defer r.trunk.done()
 	r.foresee(i, rows)
 	r.attention(i, rows)
 	if l.Router == 0 {
@@ -71,6 +75,9 @@ func (r *run) foresee(i, rows int) {
 	of, early := i, false
 	if r.model.Layers[i].Router == 0 && i+1 < len(r.model.Layers) {
 		of, early = i+1, true
+		if r.trunk.streams() {
+			return // its router is not in memory yet
+		}
 	}
 	if r.model.Layers[of].Router == 0 || !r.turn.Ahead(of, early) {
 		return
@@ -246,6 +253,9 @@ func (r *run) result(begin mark, tokens int, m *Machine) *Result {
 	}
 	if r.opt.NoAhead {
 		res.Assumptions[1] = "nothing is read ahead"
+	}
+	if r.split.Streamed > 0 {
+		res.Assumptions = append(res.Assumptions, fmt.Sprintf("%.1f GB of the trunk are read from the first drive in every pass", float64(r.split.Streamed)/1e9))
 	}
 	if r.factor < 1 {
 		res.Assumptions = append(res.Assumptions, fmt.Sprintf("%d layers stand for all", r.model.Experts.Layers))

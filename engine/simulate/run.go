@@ -109,7 +109,8 @@ func (r *Result) PerToken() float64 {
 // run is a simulated engine.
 type run struct {
 	opt    Options
-	model  *Model
+	whole  *Model
+	model  *Model // of the layers that are run
 	factor float64
 	split  Split
 	clock  *clock
@@ -120,6 +121,7 @@ type run struct {
 	cancel context.CancelCauseFunc
 	ctx    context.Context
 	guess  guesser
+	trunk  ring
 
 	recorded *Pass   // the pass that is replayed; nil: routing is drawn
 	drawn    int     // layer that was drawn beforehand, -1: none
@@ -158,25 +160,18 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &run{opt: o, model: model, factor: factor, split: split, clock: &clock{}, drawn: -1, rows: make([]int32, model.Experts.Experts)}
+	r := &run{opt: o, whole: whole, model: model, factor: factor, split: split, clock: &clock{}, drawn: -1, rows: make([]int32, model.Experts.Experts)}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.clock.idle = func() { r.cancel(errIdle) }
-	r.cost = newCost(m, whole, split, r.clock, o.Arithmetic)
+	r.cost = newCost(m, whole, r.clock, o.Arithmetic)
 	r.guess.init(model.Experts, o.Recall, o.Seed)
 	drives, err := r.drives(m)
 	if err != nil {
 		return nil, err
 	}
-	layout := o.Layout
-	if layout == nil {
-		if layout, err = spread(m, model.Experts); err != nil {
-			return nil, err
-		}
-	}
-	if o.Mistake == Unspread {
-		if layout, err = spread(&Machine{Drives: m.Drives[:1]}, model.Experts); err != nil {
-			return nil, err
-		}
+	layout, err := r.layout(m)
+	if err != nil {
+		return nil, err
 	}
 	r.set, err = ssdio.Open(drives, layout, &ssdio.Options{Timeline: r.clock, Slice: o.Slice, HedgeFactor: -1})
 	if err != nil {
@@ -188,6 +183,9 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 		NoAhead: o.NoAhead, Reserve: true,
 		Now: func() time.Time { return epoch.Add(r.clock.now) },
 	})
+	if err == nil {
+		err = r.trunk.open(r, layout)
+	}
 	if err != nil {
 		return nil, errors.Join(err, r.set.Close())
 	}
@@ -222,7 +220,7 @@ func budget(cache int64, s expert.Shape, factor float64, spare int) int64 {
 func (r *run) close() error {
 	r.abandon()
 	r.cancel(nil)
-	return errors.Join(r.set.Close(), r.store.Close())
+	return errors.Join(r.set.Close(), r.store.Close(), r.trunk.close())
 }
 
 // drives makes the drives of the machine, measured ones.
@@ -254,10 +252,33 @@ func (r *run) drives(m *Machine) ([]*ssdio.Drive, error) {
 	return out, nil
 }
 
+// layout is where everything lies: the experts as the options say, and what is
+// streamed of the trunk on the first drive, which holds the model's own files.
+func (r *run) layout(m *Machine) (*ssdio.Layout, error) {
+	streams := r.trunk.plan(r, m)
+	if r.opt.Layout != nil && r.opt.Mistake != Unspread {
+		if streams {
+			return nil, fmt.Errorf("experts lie where the caller says, and %d bytes of trunk would have to lie somewhere too: give the machine more memory: %w", r.split.Streamed, ErrMemory)
+		}
+		return r.opt.Layout, nil
+	}
+	var b ssdio.Builder
+	on := m
+	if r.opt.Mistake == Unspread {
+		on = &Machine{Drives: m.Drives[:1]}
+	}
+	if err := spread(&b, on, r.model.Experts); err != nil {
+		return nil, err
+	}
+	if err := r.trunk.place(&b); err != nil {
+		return nil, err
+	}
+	return b.Layout(), nil
+}
+
 // spread gives each drive a range of every expert in the proportion of its speed,
 // wider by the overlap, so that neighbours can help each other.
-func spread(m *Machine, s expert.Shape) (*ssdio.Layout, error) {
-	var b ssdio.Builder
+func spread(b *ssdio.Builder, m *Machine, s expert.Shape) error {
 	n := int64(s.Layers-s.Dense) * int64(s.Experts)
 	blocks := int64(ssdio.Blocks(s.Bytes))
 	at, shares, total := 0.0, m.shares(), m.Rate()
@@ -270,20 +291,20 @@ func spread(m *Machine, s expert.Shape) (*ssdio.Layout, error) {
 		size := min(to*ssdio.BlockSize, s.Bytes) - from*ssdio.BlockSize
 		file, err := b.File(i, "experts", n*size)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for k := range n {
 			key := ssdio.Key{Layer: int32(int64(s.Dense) + k/int64(s.Experts)), Expert: int32(k % int64(s.Experts))}
 			if err := b.Object(key, s.Bytes, nil); err != nil {
-				return nil, err
+				return err
 			}
 			h := ssdio.Holding{Key: key, From: from * ssdio.BlockSize, To: from*ssdio.BlockSize + size, File: file, Offset: k * size}
 			if err := b.Hold(h); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return b.Layout(), nil
+	return nil
 }
 
 // Decode runs a machine through tokens, one after the other.

@@ -176,3 +176,36 @@ func TestNonsenseIsRefused(t *testing.T) {
 		t.Errorf("9 GiB for K3: %v", err)
 	}
 }
+
+// TestStreamedTrunkTakesTheDrives: what memory has no room for is read for every token,
+// from the first drive, beside the experts and not beyond its rate, and reads ahead of
+// its use.
+func TestStreamedTrunkTakesTheDrives(t *testing.T) {
+	edit := func(m *Machine) {
+		m.Int8, m.RAM = false, 64<<30
+		m.Drives = append(m.Drives, Drive{Name: "second", Rate: m.Drives[0].Rate, Latency: m.Drives[0].Latency})
+	}
+	r := quick(t, "laptop64", edit, Options{})
+	m, _ := Example("laptop64")
+	per := float64(r.Streamed)
+	if per < 40e9 || r.Streaming == 0 {
+		t.Fatalf("%.1f GB are streamed for a token, %v is waited for them", per/1e9, r.Streaming)
+	}
+	experts := float64(r.Counts.Useful + r.Counts.Wasted)
+	trunk := float64(r.Read) - experts
+	// A layer more or less is on its way at the ends.
+	if got := trunk / r.Factor / float64(r.Tokens); got < 0.95*per || got > 1.05*per {
+		t.Errorf("%.1f GB of trunk are read for a token, %.1f are streamed", got/1e9, per/1e9)
+	}
+	first := float64(r.Drives[0].Read)
+	if first < trunk {
+		t.Errorf("the first drive gave %.1f GB, the trunk is %.1f", first/1e9, trunk/1e9)
+	}
+	rate := first / r.Factor / r.Elapsed.Seconds()
+	if ceiling := m.Drives[0].Rate; rate > 1.01*ceiling || rate < 0.9*ceiling {
+		t.Errorf("the first drive gave %.2f GB/s of %.2f", rate/1e9, ceiling/1e9)
+	}
+	if prompt, err := Prefill(t.Context(), m, K3(), 64, Options{Layers: 4}); err != nil || prompt.Streaming > prompt.Elapsed {
+		t.Errorf("a prompt: %+v, %v", prompt, err)
+	}
+}
