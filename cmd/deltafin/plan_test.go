@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"deltafin/engine/simulate"
+	"deltafin/ssdio"
 )
 
 // TestSimulateSaysWhatItAssumes: a quick run, for people and for programs.
@@ -44,13 +49,57 @@ func TestPlanRefusesNonsense(t *testing.T) {
 		{[]string{"plan", bad}, "gflops"},
 		{[]string{"plan", "abacus"}, "m5max"},
 		{[]string{"plan"}, "one machine"},
+		{[]string{"plan", "--this", "m5max"}, "two machines"},
+		{[]string{"plan", "m5max", "--drive", "."}, "--this"},
 		{[]string{"simulate", bad}, "gflops"},
+		{[]string{"simulate", "--check", "m5max"}, "m5max"},
+		{[]string{"simulate", "--check", "--layers", "4"}, "--layers"},
+		{[]string{"simulate", "--check", "--scratch", bad}, "no folder"},
+		{[]string{"simulate", "m5max", "--scratch", "."}, "--check"},
 		{[]string{"simulate", "m5max", "--recall", "2"}, "--recall"},
 		{[]string{"simulate", "m5max", "--expert-cache", "1KB", "--layers", "4"}, "1000"},
 	} {
 		code, _, errs := program(t, "", c.args...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d, want a word of %q:\n%s", c.args, code, c.want, errs)
+		}
+	}
+}
+
+// TestMeasuredDrivesAreDescribed: their rates and latencies, and a hub where all
+// together give less than each alone.
+func TestMeasuredDrivesAreDescribed(t *testing.T) {
+	drive := func(name string, together float64, company ...string) *ssdio.Drive {
+		return &ssdio.Drive{ID: name, Name: name, Profile: &ssdio.Profile{
+			Points: []ssdio.Point{
+				{Size: 2e6, Depth: 1, Rate: 1.5e9, P50: 1200 * time.Microsecond},
+				{Size: 2e5, Depth: 1, Rate: 1e9, P50: 190 * time.Microsecond},
+				{Size: 2e6, Depth: 8, Rate: 2e9, P50: 8 * time.Millisecond},
+			},
+			Best: ssdio.Point{Size: 2e6, Depth: 8, Rate: 2e9}, Together: together, Company: company,
+		}}
+	}
+	for _, c := range []struct {
+		set  *driveSet
+		hubs int
+	}{
+		{&driveSet{drives: []*ssdio.Drive{drive("a", 0)}}, 0},
+		{&driveSet{drives: []*ssdio.Drive{drive("a", 1.98e9, "b"), drive("b", 1.98e9, "a")}}, 0},
+		{&driveSet{drives: []*ssdio.Drive{drive("a", 1.2e9, "b"), drive("b", 1.2e9, "a")}}, 1},
+	} {
+		m := simulate.Machine{RAM: 64 << 30, Bandwidth: 5e10, Gflops: 100}
+		describeDrives(&m, c.set)
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Hubs) != c.hubs || len(m.Drives) != len(c.set.drives) || m.Drives[0].Rate != 2e9 {
+			t.Errorf("described as %+v", m)
+		}
+		if got := m.Drives[0].Latency; math.Abs(got-90e-6) > 1e-9 {
+			t.Errorf("a latency of %g s, want 90 us", got)
+		}
+		if c.hubs == 1 && m.Rate() != 2.4e9 {
+			t.Errorf("together they give %g B/s, want 2.4e9", m.Rate())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -44,13 +45,22 @@ func (f *checkFlags) run(ctx context.Context, s streams, model string, asJSON bo
 		if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 			o.Scratch = "/dev/shm"
 		}
+	} else if info, err := os.Stat(o.Scratch); err != nil || !info.IsDir() {
+		return usage("--scratch %s is no folder", o.Scratch)
 	}
 	line := newStatus(s)
 	o.Progress = func(done, of int, what string) { line.set("configuration %d of %d: %s", done+1, of, what) }
 	r, err := check.Run(ctx, o)
 	line.clear()
-	if err != nil {
-		return stopped(ctx, s, err)
+	var large *check.SizeError
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(s.err, "interrupted; what the check wrote was removed")
+		return errReported
+	case errors.As(err, &large):
+		return usage("--model %s: %v", model, err)
+	case err != nil:
+		return err
 	}
 	if asJSON {
 		err = writeJSON(s.out, r)

@@ -45,7 +45,7 @@ after an interruption it goes on with the files that are missing.`,
 			return f.run(c.Context(), s)
 		},
 	}
-	c.Flags().StringVar(&f.o.Like, "like", "k3", "dimensions: k3, or small for a try")
+	c.Flags().StringVar(&f.o.Like, "like", "k3", "dimensions: k3, or small or wide for a try")
 	c.Flags().IntVar(&f.o.Layers, "layers", 8, "layers, the first of them without experts")
 	c.Flags().IntVar(&f.o.Experts, "experts", 128, "routed experts per layer")
 	c.Flags().IntVar(&f.o.Vocab, "vocab", 512, "vocabulary; embedding and head grow with it")

@@ -42,7 +42,8 @@
 // # Caveats
 //
 // Drives have a limit, a latency and a hub, but no bad days: no heat, no stalls, so
-// no hedges either. The part of the trunk that memory has no room for is charged at
-// the rate of all drives. Routing that was not recorded is generated: Assumptions
-// says from what, and whoever prints a result prints these with it.
+// no hedges either. The part of the trunk that memory has no room for lies on the
+// first drive, an equal share of every layer (trunk.go). Routing that was not recorded
+// is generated: Assumptions says from what, and whoever prints a result prints these
+// with it.
 package simulate

@@ -248,7 +248,7 @@ func (r *run) result(begin mark, tokens int, m *Machine) *Result {
 	res.Assumptions = []string{
 		r.opt.Router.Assumptions(),
 		fmt.Sprintf("the lookahead foresees %.0f %% of the experts of a token", 100*r.opt.Recall),
-		fmt.Sprintf("%s: %g GFLOP/s sustained, %.0f GB/s of memory, of which busy drives take their part; the trunk is held as %s", m.Name, m.Gflops, m.Bandwidth/1e9, trunk),
+		fmt.Sprintf("%s: %.4g GFLOP/s sustained, %.0f GB/s of memory, of which busy drives take their part; the trunk is held as %s", m.Name, m.Gflops, m.Bandwidth/1e9, trunk),
 		"drives keep their rate: no heat, no other programs",
 	}
 	if r.opt.NoAhead {

@@ -8,8 +8,9 @@ import (
 
 // Options say what to make. The zero value of a field means its default.
 type Options struct {
-	// Like names the dimensions: "k3" (the default), or "small" for tests, which
-	// has everything K3 has at a hundredth of the width.
+	// Like names the dimensions: "k3" (the default), or for tests "small", which has
+	// everything K3 has at a hundredth of the width, or "wide", which is small but for
+	// experts of several blocks, so that drives can share them.
 	Like string
 	// Layers of the model, the first of them dense. Default 8.
 	Layers int
@@ -51,12 +52,15 @@ func (o *Options) config() (*checkpoint.Config, error) {
 		c.Hidden, c.DenseIntermediate, c.Latent, c.ExpertIntermediate = 7168, 33792, 3584, 3072
 		c.Heads, c.QLoRA, c.KVLoRA, c.QKNope, c.QKRope, c.VHead = 96, 1536, 512, 128, 64, 128
 		c.KDAHeads, c.KDAHeadDim = 96, 128
-	case "small":
+	case "small", "wide":
 		c.Hidden, c.DenseIntermediate, c.Latent, c.ExpertIntermediate = 128, 320, 64, 64
 		c.Heads, c.QLoRA, c.KVLoRA, c.QKNope, c.QKRope, c.VHead = 4, 48, 32, 16, 8, 16
 		c.KDAHeads, c.KDAHeadDim, c.TopK, c.ResBlock = 4, 32, 4, 4
+		if o.Like == "wide" {
+			c.Latent, c.ExpertIntermediate = 1024, 1024
+		}
 	default:
-		return nil, fmt.Errorf("there is no model like %q to be like: k3 or small", o.Like)
+		return nil, fmt.Errorf("there is no model like %q to be like: k3, small or wide", o.Like)
 	}
 	switch {
 	case o.Layers < 2 || o.Layers > 1000:

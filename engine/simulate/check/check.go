@@ -48,9 +48,10 @@ func Configs() []Config {
 		{Name: "2 drives, cache 40 %", Cache: 0.4, Drives: two},
 		{Name: "4 drives, cache 10 %", Cache: 0.1, Drives: four},
 		{Name: "2 drives, slow arithmetic", Cache: 0.25, Drives: faster, Kernel: "generic"},
-		{Name: "synth, 1 drive, cache 15 %", Synth: true, Cache: 0.15, Drives: one},
-		{Name: "synth, 2 drives, no lookahead", Synth: true, Cache: 0.25, Drives: two, NoAhead: true},
-		{Name: "synth, 4 drives, cache 40 %", Synth: true, Cache: 0.4, Drives: four},
+		{Name: "synth, 1 drive, cache 15 %", Synth: "small", Cache: 0.15, Drives: one},
+		{Name: "synth, 4 drives, cache 40 %", Synth: "small", Cache: 0.4, Drives: four},
+		{Name: "shared experts, 2 drives", Synth: "wide", Cache: 0.3, Drives: two, NoAhead: true},
+		{Name: "shared experts, 3 drives", Synth: "wide", Cache: 0.5, Drives: four[:3]},
 	}
 	for i := range c {
 		// With a worker for each core, others on the machine would hold up the whole.
@@ -59,8 +60,12 @@ func Configs() []Config {
 	return c
 }
 
-// synthModel is small in everything but the number of experts.
-var synthModel = synth.Options{Like: "small", Layers: 9, Experts: 64, Skew: 0.7, Seed: 3}
+// synths are the models that Run makes, by the name that configurations give them:
+// one of many small experts, one of few that drives share.
+var synths = map[string]synth.Options{
+	"small": {Like: "small", Layers: 9, Experts: 64, Skew: 0.7, Seed: 3},
+	"wide":  {Like: "wide", Layers: 5, Experts: 16, Skew: 0.3, Seed: 5},
+}
 
 // Run runs every configuration for real and in virtual time. What differs too much is
 // in the report, and is no error.
@@ -91,6 +96,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		row, err := x.simulate(ctx, o.mistake)
+		if err == nil {
+			err = x.h.clear()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s, simulated: %w", c.Name, err)
 		}
@@ -131,14 +139,14 @@ func (b *bench) home(ctx context.Context, c *Config) (*home, error) {
 	switch {
 	case b.o.Model != "":
 		name, dir = filepath.Base(filepath.Clean(b.o.Model)), b.o.Model
-	case c.Synth:
-		name, dir = "synth", filepath.Join(b.scratch, "synth")
+	case c.Synth != "":
+		name, dir = "synth "+c.Synth, filepath.Join(b.scratch, "synth "+c.Synth)
 	}
 	if h := b.homes[name]; h != nil {
 		return h, nil
 	}
-	if c.Synth && b.o.Model == "" {
-		m, err := synth.New(synthModel)
+	if c.Synth != "" && b.o.Model == "" {
+		m, err := synth.New(synths[c.Synth])
 		if err != nil {
 			return nil, err
 		}

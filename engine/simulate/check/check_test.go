@@ -47,7 +47,7 @@ func TestHitsAndBytesAgree(t *testing.T) {
 	four := []Drive{{Rate: 50}, {Rate: 50}, {Rate: 50}, {Rate: 50}}
 	for _, c := range []Config{
 		{Name: "copies", Cache: 0.1, Drives: four, NoAhead: true},
-		{Name: "packs", Synth: true, Cache: 0.3, Drives: four},
+		{Name: "packs", Synth: "small", Cache: 0.3, Drives: four},
 	} {
 		x := measureQuick(t, quick(c))
 		row, err := x.simulate(t.Context(), simulate.NoMistake)

@@ -33,6 +33,7 @@
 //
 // # Caveats
 //
-// The models are small: their experts are single blocks, which no two drives share.
-// How the scheduler cuts large reads is not compared. The trunk is in memory.
+// The models are small, and their trunk is in memory. One of them has experts of
+// several blocks, so that the cut of a read over drives is compared; hubs, faults and
+// hedges are not.
 package check

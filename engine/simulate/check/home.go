@@ -31,6 +31,18 @@ type home struct {
 	placed  map[string][]string // folders, by the speeds of the drives
 }
 
+// mostExperts is the largest model that is placed on drives, in bytes of experts. There
+// are up to three copies at a time, where the drives are usually in memory.
+const mostExperts = 2 << 30
+
+// A SizeError is a model that is too large to be placed on drives for a check.
+type SizeError struct{ Bytes int64 }
+
+// Error says so.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("its experts are %d bytes, and a check copies up to %d to drives that it emulates: make a smaller one with deltafin synth", e.Bytes, int64(mostExperts))
+}
+
 func openHome(name, dir, scratch string) (_ *home, err error) {
 	h := &home{name: name, dir: dir, scratch: scratch, placed: map[string][]string{}}
 	if dir == "" {
@@ -43,6 +55,9 @@ func openHome(name, dir, scratch string) (_ *home, err error) {
 	}
 	if h.cat, err = expert.NewCatalog(h.ck); err == nil {
 		h.model, err = simulate.NewModel(name, h.ck.Config())
+	}
+	if err == nil && dir != "" && h.cat.Bytes() > mostExperts {
+		err = &SizeError{h.cat.Bytes()}
 	}
 	if err != nil {
 		return nil, errors.Join(err, h.ck.Close())
@@ -188,6 +203,18 @@ func (h *home) machine(c *Config, lag time.Duration) *simulate.Machine {
 		m.Drives = append(m.Drives, simulate.Drive{Name: fmt.Sprintf("drive%d", i+1), Rate: float64(d.bytes(h.expert())), Latency: (d.Latency + lag).Seconds()})
 	}
 	return m
+}
+
+// clear removes what was placed: every configuration has other drives.
+func (h *home) clear() error {
+	var errs []error
+	for _, folders := range h.placed {
+		for _, f := range folders {
+			errs = append(errs, os.RemoveAll(f))
+		}
+	}
+	clear(h.placed)
+	return errors.Join(errs...)
 }
 
 func (h *home) close() error { return h.ck.Close() }

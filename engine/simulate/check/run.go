@@ -25,7 +25,7 @@ func (d Drive) bytes(size int64) int64 { return int64(d.Rate * float64(size)) }
 // A Config is one configuration: what is run for real and in virtual time.
 type Config struct {
 	Name    string
-	Synth   bool    // the synth model; else the demonstration model
+	Synth   string  // which synth model; "": the demonstration model
 	Cache   float64 // share of all experts that there is memory for
 	Drives  []Drive
 	NoAhead bool
