@@ -62,6 +62,9 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		for _, choice := range c.Choices {
 			if choice.Key == name {
 				m.away = c.Text
+				if b := find(m.keys, m.s.State.Busy(), func(b *binding) bool { return "/"+b.name == choice.Do }); b != nil {
+					return b.do(m)
+				}
 				return m.ask(choice.Label, 0, func(ctx context.Context) error { return m.o.Backend.Choose(ctx, choice.Do) })
 			}
 		}
@@ -137,7 +140,7 @@ func (m *model) edited() tea.Cmd {
 
 func (m *model) estimate(at int) tea.Cmd {
 	q := m.question()
-	if at != m.edits || q.Text == "" || m.s.Model == "" {
+	if at != m.edits || q.Text == "" || m.s.Model == "" || m.s.ReadOnly { // who watches has no model to count with
 		return nil
 	}
 	return func() tea.Msg {

@@ -59,7 +59,8 @@ type Backend interface {
 	Pause(ctx context.Context) error
 	// Resume goes on with what was paused or stopped, or lets the queue begin.
 	Resume(ctx context.Context) error
-	// Choose does what a Choice of the Sample's Card stands for.
+	// Choose does what a Choice of the Sample's Card stands for. One that is a slash
+	// and the name of a command, such as "/quit", the screen does itself.
 	Choose(ctx context.Context, do string) error
 	// Open opens a model: a folder, or DemoModel for the one inside the program.
 	Open(ctx context.Context, folder string) error

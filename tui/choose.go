@@ -126,6 +126,11 @@ func (m *model) overKey(name, typed string) tea.Cmd {
 		cmd := m.openThread(h.Thread)
 		m.jump = h.Turn
 		return cmd
+	case forTakeOver:
+		if it.Value == 0 {
+			return nil
+		}
+		return m.ask("", 0, m.o.TakeOver)
 	case forSearch:
 		return func() tea.Msg {
 			hits, err := m.o.Backend.Search(m.ctx, line)

@@ -91,6 +91,7 @@ func bindings() []binding {
 		{"unqueue", "delete", "k", "take a question out of the queue (the last, or the one chosen)", always, inQueue, false, (*model).unqueue},
 		{"sooner", "ctrl+up", "", "move that question one place forward", always, anywhere, false, (*model).sooner},
 		{"later", "ctrl+down", "", "move that question one place back", always, anywhere, false, (*model).later},
+		{"take-over", "", "o", "ask the window that drives the engine to hand it over", always, anywhere, false, (*model).openTakeOver},
 		{"detach", "", "d", "leave; the job goes on", always, anywhere, false, (*model).detach},
 		{"editor", "", "e", "edit the text in your editor ($VISUAL, $EDITOR)", always, anywhere, false, (*model).edit},
 		{"mouse", "f6", "m", "mouse on or off", always, anywhere, false, (*model).toggleMouse},
@@ -167,6 +168,9 @@ func Keys() []Key {
 		}
 		if p := b.at.String(); p != "" && b.lead == "" {
 			k.When = p
+		}
+		if b.name == "take-over" {
+			k.When = "while watching another window"
 		}
 		out = append(out, k)
 	}

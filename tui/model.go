@@ -70,6 +70,7 @@ const (
 	forSearch
 	forRename
 	forExport
+	forTakeOver
 )
 
 // A model is everything the screen knows. It belongs to bubbletea's loop.
@@ -132,7 +133,7 @@ const (
 )
 
 func newModel(ctx context.Context, o Options, w *frame.Writer) *model {
-	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: bindings(), now: o.Now, percent: -1, row: -1, wait: func(c tea.Cmd) tea.Cmd { return c }}
+	m := &model{ctx: ctx, o: o, t: o.Theme, w: w, keys: keysFor(&o), now: o.Now, percent: -1, row: -1, wait: func(c tea.Cmd) tea.Cmd { return c }}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -174,11 +175,15 @@ func (m *model) tick() tea.Cmd {
 // rest a change does, asked for before the Sample is read so that none is missed.
 func (m *model) take() tea.Cmd {
 	changed := m.o.Backend.Changed()
-	busy, answers, began := m.s.State.Busy(), m.s.Answers, m.s.Began
+	busy, answers, began, thread := m.s.State.Busy(), m.s.Answers, m.s.Began, m.s.Thread
 	m.o.Backend.Snapshot(&m.s)
 	var cmds []tea.Cmd
 	if m.s.Thread != 0 && m.r.thread == 0 && m.wanted == 0 && !m.fresh || m.fresh && m.s.Thread != 0 && m.s.Began != began {
 		m.fresh = false
+		cmds = append(cmds, m.readThread(m.s.Thread))
+	}
+	if m.s.ReadOnly && thread != 0 && m.s.Thread != thread && thread == m.r.thread { // who watches goes along
+		m.r = transcript{t: m.t, width: m.r.width, open: m.r.open}
 		cmds = append(cmds, m.readThread(m.s.Thread))
 	}
 	if m.r.follow(&m.s) || m.s.Answers != answers && m.r.thread == m.s.Thread && m.r.thread != 0 {

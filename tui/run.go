@@ -29,6 +29,12 @@ type Options struct {
 	// Look makes the theme of a name for this terminal, so that the user can change
 	// it; nil if Theme is the only one.
 	Look func(name string) (*theme.Theme, error)
+	// TakeOver asks the process that this screen watches to hand the engine over; nil
+	// if the engine is here.
+	TakeOver func(ctx context.Context) error
+	// Unsent is given what was typed and not sent when the screen has gone; nil drops
+	// it.
+	Unsent func(text string)
 	// Environ is asked for the variables that say which terminal this is; nil for
 	// none.
 	Environ func(string) string
@@ -56,7 +62,10 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	w := frame.NewWriter(o.Out)
 	m := newModel(ctx, o, w)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(w), tea.WithAltScreen(),
+	// The program is asked to quit when ctx ends. One that is killed by its context
+	// leaves a goroutine behind that takes the next key from whoever reads the
+	// terminal then.
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(w), tea.WithAltScreen(),
 		tea.WithFPS(fps), tea.WithReportFocus(), tea.WithoutSignalHandler())
 	// Ends with the program, by cancel; Send returns once the program has ended.
 	gone := make(chan struct{})
@@ -66,21 +75,25 @@ func Run(ctx context.Context, o Options) error {
 		case <-o.Detach:
 			p.Send(detachMsg{})
 		case <-ctx.Done():
+			p.Quit()
 		}
 	}()
 	_, err := p.Run()
 	cancel()
 	<-gone
 	_, werr := io.WriteString(w, frame.Restore)
+	if left := m.in.full(); left != "" && o.Unsent != nil {
+		o.Unsent(left)
+	}
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return fmt.Errorf("the screen failed and was closed; the work is not affected: %w", err)
-	case errors.Is(err, tea.ErrProgramKilled) && parent.Err() != nil:
+	case m.end != nil:
+		return m.end
+	case parent.Err() != nil:
 		return context.Cause(parent)
 	case err != nil:
 		return fmt.Errorf("running the screen: %w", err)
-	case m.end != nil:
-		return m.end
 	}
 	return werr
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,6 +139,75 @@ func TestNoColours(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndedScreenTakesNoKeys: what is typed after the screen was ended from outside
+// goes to whoever reads the terminal next.
+func TestEndedScreenTakesNoKeys(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pseudo-terminal here: %v", err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, master) }() // ends with the terminal
+	enough := errors.New("enough")
+	for range 10 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out := &noticed{File: slave, shown: make(chan struct{})}
+		done, got := make(chan error, 1), make(chan string, 1)
+		go func() { // ends with the screen
+			done <- tui.Run(ctx, tui.Options{Backend: tuitest.New("idle"), Theme: look(t, theme.Mono, theme.NoColour), In: slave, Out: out})
+		}()
+		late := time.After(time.Minute)
+		select {
+		case <-out.shown:
+		case <-late:
+			t.Fatal("no frame within a minute")
+		}
+		cancel(enough)
+		select {
+		case err := <-done:
+			if !errors.Is(err, enough) {
+				t.Fatalf("Run returns %v", err)
+			}
+		case <-late:
+			t.Fatal("Run has not returned within a minute")
+		}
+		go func() { // ends with the line
+			buf := make([]byte, 8)
+			n, _ := slave.Read(buf)
+			got <- string(buf[:n])
+		}()
+		if _, err := master.Write([]byte("next\n")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case line := <-got:
+			if line != "next\n" {
+				t.Fatalf("read %q", line)
+			}
+		case <-late:
+			t.Fatal("the screen that has ended took what was typed")
+		}
+	}
+}
+
+// A noticed file tells of the first frame.
+type noticed struct {
+	*os.File
+	shown chan struct{}
+	once  sync.Once
+}
+
+func (n *noticed) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("tidal-lock review")) {
+		n.once.Do(func() { close(n.shown) })
+	}
+	return n.File.Write(p)
 }
 
 // A brokenBackend panics once a question is asked.
