@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,16 +22,53 @@ const attachEvery = 250 * time.Millisecond
 
 // newAttach watches what another process does.
 func newAttach(s streams) *cobra.Command {
+	var plain bool
+	var themeName string
 	c := &cobra.Command{
 		Use:   "attach",
 		Short: "Watch the answer that another deltafin is writing",
-		Long: `Prints the answer under way as it is written, from its beginning, and ends with it.
-Progress and thinking, folded to one line, go to standard error. Ctrl+C leaves; the
-work goes on.`,
+		Long: `Shows the screen of the running deltafin: its text and its panels. Pausing, going on
+and asking work from here; Ctrl+X d leaves, and the work goes on. Ctrl+X o asks the
+other window to hand the engine over; the model is then opened here as deltafin
+without flags opens it. To give flags, start deltafin with them: it offers the same.
+
+With --plain, and where the output is no terminal, prints the answer under way as it
+is written, from its beginning, and ends with it. Progress and thinking, folded to
+one line, go to standard error.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return attach(c.Context(), s) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if plain && themeName != "" {
+				return usage("--theme has no effect with --plain: leave one of them out")
+			}
+			l, err := newLook(s, themeName)
+			switch {
+			case plain || errors.Is(err, errNoScreen):
+				return attach(c.Context(), s)
+			case err != nil:
+				return usage("%v", err)
+			}
+			return attachOrOpen(c, s, l)
+		},
 	}
+	c.Flags().BoolVar(&plain, "plain", false, "add lines only, for screen readers and simple terminals")
+	c.Flags().StringVar(&themeName, "theme", "", "dark, light or mono (default: what the terminal says)")
 	return c
+}
+
+// attachOrOpen watches, and becomes the owner if the engine was handed over.
+func attachOrOpen(c *cobra.Command, s streams, l *look) error {
+	hup, term := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	signal.Notify(term, syscall.SIGTERM)
+	defer signal.Stop(hup)
+	defer signal.Stop(term)
+	free, err := attachScreen(c.Context(), s, l, fullSignals{hup: hup, term: term}, nil)
+	if err != nil || !free {
+		return err
+	}
+	root := c.Root()
+	root.SetContext(c.Context())
+	return root.RunE(root, nil) // as without a subcommand: its flags have their defaults
 }
 
 // errNobody is said where a running deltafin is needed.

@@ -132,6 +132,13 @@ func (b *backend) tell(n engine.Notice) {
 	b.nudge()
 }
 
+// said is what the engine said last.
+func (b *backend) said() heard {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard
+}
+
 // say shows a line.
 func (b *backend) say(text string) { b.tell(engine.Notice{Text: text}) }
 
@@ -158,10 +165,7 @@ func (b *backend) watch(k *desk) {
 	defer rest.Stop()
 	for {
 		changed := k.d.Changed()
-		b.mu.Lock()
-		h := b.heard
-		b.mu.Unlock()
-		s := m.sample(h)
+		s := m.sample(b.said())
 		b.publish(s)
 		wait := (<-chan time.Time)(nil)
 		if s.State.Busy() || s.NextIn > 0 {

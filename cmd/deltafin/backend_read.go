@@ -73,6 +73,19 @@ const maxAttached = 64 << 20
 
 // withFiles appends the text of attached files to a question.
 func (k *desk) withFiles(text string, files []tui.Attachment) (string, []session.Source, error) {
+	all, sources, err := attachText(text, files)
+	limit := k.e.Info().Config.MaxContext
+	if err == nil && len(files) > 0 && len(all) > limit { // a token is at least a byte: only then can it be too much
+		if n := len(k.e.Tokenizer().Encode(all)); n > limit {
+			return "", nil, fmt.Errorf("%s is %s, about %s tokens, more than the context of %s: attach a range, such as @%s#1-4000",
+				files[0].Path, humanize.Bytes(uint64(len(all))), humanize.Comma(int64(n)), humanize.Comma(int64(limit)), files[0].Path)
+		}
+	}
+	return all, sources, err
+}
+
+// attachText is withFiles for who cannot count tokens.
+func attachText(text string, files []tui.Attachment) (string, []session.Source, error) {
 	if len(files) == 0 {
 		return text, nil, nil
 	}
@@ -96,15 +109,7 @@ func (k *desk) withFiles(text string, files []tui.Attachment) (string, []session
 			})
 		}
 	}
-	all := out.String()
-	limit := k.e.Info().Config.MaxContext
-	if len(all) > limit { // a token is at least a byte: only then can it be too much
-		if n := len(k.e.Tokenizer().Encode(all)); n > limit {
-			return "", nil, fmt.Errorf("%s is %s, about %s tokens, more than the context of %s: attach a range, such as @%s#1-4000",
-				files[0].Path, humanize.Bytes(uint64(len(all))), humanize.Comma(int64(n)), humanize.Comma(int64(limit)), files[0].Path)
-		}
-	}
-	return all, sources, nil
+	return out.String(), sources, nil
 }
 
 func lineRange(f tui.Attachment) string {

@@ -20,6 +20,7 @@ import (
 // differences need, and belongs to one goroutine.
 type sampler struct {
 	k     *desk
+	all   int       // experts of the model, in all layers
 	began time.Time // of the answer that base belongs to
 	base  engine.Streaming
 	now   engine.Streaming
@@ -51,7 +52,10 @@ const (
 	historyMax = 600
 )
 
-func newSampler(k *desk) *sampler { return &sampler{k: k, window: slowWindow} }
+func newSampler(k *desk) *sampler {
+	cfg := k.e.Info().Config
+	return &sampler{k: k, all: cfg.Experts * cfg.MoELayers(), window: slowWindow}
+}
 
 // sample is the state now.
 func (m *sampler) sample(h heard) *tui.Sample {
@@ -180,7 +184,7 @@ func (m *sampler) machine(s *tui.Sample, st *jobs.State) {
 	}
 	x := m.now.Experts
 	m.turnover(&x)
-	s.Experts = pane.Experts{Budget: x.Bytes, Count: x.Cached, All: m.k.experts, Evictions: m.evict, Reuse: m.reuse, Share: m.shares}
+	s.Experts = pane.Experts{Budget: x.Bytes, Count: x.Cached, All: m.all, Evictions: m.evict, Reuse: m.reuse, Share: m.shares}
 	if x.Slots > 0 {
 		s.Experts.Held = x.Bytes / int64(x.Slots) * int64(x.Cached)
 	}

@@ -68,7 +68,6 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 	if err != nil {
 		return err
 	}
-	var held *control.HeldError
 	if f.plain && f.theme != "" {
 		return usage("--theme has no effect with --plain: leave one of them out")
 	}
@@ -76,44 +75,63 @@ func (f *screenFlags) run(ctx context.Context, c *cobra.Command, s streams) erro
 	if err != nil && !errors.Is(err, errNoScreen) {
 		return usage("%v", err)
 	}
-	if err == nil {
-		err := f.full(ctx, c, s, look, ask, notices, fullSignals{hup: hup, term: term, asked: asked})
-		if errors.As(err, &held) {
-			return secondInstance(ctx, s, held)
+	sig := fullSignals{hup: hup, term: term, asked: asked}
+	for {
+		if look != nil {
+			err = f.full(ctx, c, s, look, ask, notices, sig)
+		} else {
+			err = f.lines(ctx, c, s, ask, notices, sig)
 		}
-		return err
+		var held *control.HeldError
+		if !errors.As(err, &held) {
+			return err
+		}
+		free := false
+		if look != nil {
+			free, err = attachScreen(ctx, s, look, sig, held)
+		} else {
+			free, err = secondInstance(ctx, s, held)
+		}
+		if err != nil || !free {
+			return err
+		}
 	}
+}
+
+// lines is deltafin on a terminal that lines are only added to.
+func (f *screenFlags) lines(ctx context.Context, c *cobra.Command, s streams, ask func(control.Request), notices *notifier, sig fullSignals) error {
 	k, err := f.desk.openDesk(ctx, c, s, ask)
-	if errors.As(err, &held) {
-		return secondInstance(ctx, s, held)
-	}
 	if err != nil {
 		return err
 	}
-	l := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: hup, term: term, asked: asked, phase: jobs.Idle, told: make(chan string, 1)}
+	l := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: sig.hup, term: sig.term, asked: sig.asked, phase: jobs.Idle, told: make(chan string, 1)}
 	k.notify(notices, func(text string) { l.told <- text }) // once, so it never waits
 	return l.run(ctx)
 }
 
-// secondInstance offers to watch the owner.
-func secondInstance(ctx context.Context, s streams, held *control.HeldError) error {
-	o := held.Owner
-	where := ""
-	if o.TTY != "" {
-		where = " on " + o.TTY
-	}
-	fmt.Fprintf(s.err, "Another deltafin (pid %d, started %s%s) holds this engine. Press a to watch it, q to leave.\n", o.PID, o.Started.Local().Format("15:04"), where)
+// secondInstance offers to watch the owner, or to ask it for the engine, where there
+// is no screen. free says that the engine can be had now.
+func secondInstance(ctx context.Context, s streams, held *control.HeldError) (free bool, err error) {
+	fmt.Fprintf(s.err, "Another deltafin (%s) holds this engine. Press a to watch it, t to take over, q to leave.\n", ownerText(held.Owner))
 	in := bufio.NewScanner(s.in)
+	sure := false
 	for in.Scan() {
-		switch strings.ToLower(strings.TrimSpace(in.Text())) {
-		case "a":
-			return attach(ctx, s)
-		case "q":
-			return nil
+		switch text := strings.ToLower(strings.TrimSpace(in.Text())); {
+		case text == "a":
+			return false, attach(ctx, s)
+		case text == "q":
+			return false, nil
+		case text == "y" && sure:
+			return askOver(ctx, s)
+		case text == "t":
+			sure = true
+			fmt.Fprintln(s.err, "The answer there pauses, all of it is saved, and that window ends. y and Enter asks for it, q and Enter leaves.")
+			continue
 		}
-		fmt.Fprintln(s.err, "a and Enter watches it, q and Enter leaves.")
+		sure = false
+		fmt.Fprintln(s.err, "a and Enter watches it, t and Enter takes over, q and Enter leaves.")
 	}
-	return in.Err()
+	return false, in.Err()
 }
 
 // A lineScreen is a conversation that only ever adds lines: it draws nothing over,
@@ -126,7 +144,8 @@ type lineScreen struct {
 
 	hup, term <-chan os.Signal
 	asked     <-chan control.Request
-	told      chan string // by other goroutines, to be said
+	told      chan string      // by other goroutines, to be said
+	asking    <-chan time.Time // when the engine is handed over; nil unless somebody asks for it
 
 	thread  session.ID // to ask on in; zero: a new one
 	turn    session.ID // of the answer being shown
@@ -189,7 +208,13 @@ func (l *lineScreen) run(ctx context.Context) error {
 			if r.Do == control.Stop {
 				return l.leave(0)
 			}
-			l.say("another window asks to take over (%s); /quit pauses and lets it", printable(r.Text))
+			if r.Do == control.TakeOver {
+				l.say("another deltafin (%s) asks to take over: this one pauses, saves and ends in %.0f s. /keep and Enter keeps the engine here.", printable(r.Text), handOverLag.Seconds())
+				l.asking = time.After(handOverLag)
+			}
+		case <-l.asking:
+			l.say("another window takes over")
+			return l.leave(0)
 		case <-l.k.done:
 			return l.leave(0)
 		}
@@ -225,6 +250,10 @@ func (l *lineScreen) line(ctx context.Context, text string) bool {
 		l.say("the next question begins a new thread")
 	case text == "/pause":
 		err = l.k.d.Pause()
+	case text == "/keep" && l.asking != nil:
+		l.asking = nil
+		l.k.refuse(time.Now())
+		l.say("the engine stays here")
 	case text == "":
 		err = l.k.d.Resume(ctx)
 	case strings.HasPrefix(text, "/"):
@@ -340,18 +369,24 @@ func (l *lineScreen) last() error {
 
 // hangup goes on without a terminal, as --on-hangup says.
 func (l *lineScreen) hangup(ctx context.Context) error {
-	nobody := ""
-	l.k.terminal.Store(&nobody)
-	l.s.out, l.s.err = io.Discard, io.Discard
-	l.status.w = io.Discard
 	if st := l.k.d.State(); st.Thread != 0 && st.Phase.Busy() {
 		// For whoever reads the thread later; that it cannot be noted stops nothing.
 		_ = l.k.store.AddEvent(context.WithoutCancel(ctx), st.Thread, st.Turn, "detached", "the terminal was closed; the work went on without it")
 	}
+	l.s.out, l.s.err = io.Discard, io.Discard
+	l.status.w = io.Discard
+	return l.alone(context.WithoutCancel(ctx), l.f.onHangup)
+}
+
+// alone works without a screen until nothing is left to do, or something from outside
+// ends it. how is what onHangup says.
+func (l *lineScreen) alone(ctx context.Context, how string) error {
+	nobody := ""
+	l.k.terminal.Store(&nobody)
 	settled := make(chan struct{})
 	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	switch l.f.onHangup {
+	switch how {
 	case hangupStop:
 		return l.k.close(0)
 	case hangupPause:
@@ -370,10 +405,12 @@ func (l *lineScreen) hangup(ctx context.Context) error {
 			return l.k.close(0)
 		case <-l.k.done:
 			return l.k.close(0)
+		case <-ctx.Done(): // Ctrl+C on a terminal that is still there
+			return l.k.close(0)
 		case <-l.term:
 			return l.k.close(termGrace)
 		case r := <-l.asked:
-			if r.Do == control.Stop {
+			if r.Do == control.Stop || r.Do == control.TakeOver { // nobody sits here to keep it
 				return l.k.close(0)
 			}
 		}

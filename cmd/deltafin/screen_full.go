@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -95,6 +96,7 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 			return nil, err
 		}
 		k.notify(notices, b.say)
+		k.listen(b.said)
 		return k, nil
 	})
 	if modelDir(f.desk.model.dir) != "" || c.Flags().Changed("cache") || c.Flags().Changed("memory") {
@@ -110,37 +112,27 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 // show draws until the user leaves or something from outside ends it, and then does
 // what that asks for.
 func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, sig fullSignals) error {
-	detach, gone := make(chan struct{}), make(chan struct{})
-	why := make(chan string, 1)
+	detach := make(chan struct{})
+	var why ending
+	hand := newHandOver(b)
 	draw, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { // ends with the screen
-		for {
-			select {
-			case <-sig.hup:
-				why <- "hup"
-				close(detach)
-				return
-			case <-sig.term:
-				why <- "term"
-				cancel(errTerminated)
-				return
-			case r := <-sig.asked:
-				if r.Do == control.Stop {
-					why <- "stop"
-					cancel(errTerminated)
-					return
-				}
-				b.say("Another window asks to take over. Ctrl+X q pauses, saves and lets it.")
-			case <-gone:
-				return
-			}
+	var ends sync.WaitGroup
+	ends.Go(func() { // ends with draw
+		why = hand.outside(draw, sig)
+		switch why {
+		case stayed:
+		case hungUp:
+			close(detach)
+		default:
+			cancel(errTerminated)
 		}
-	}()
-	err := tui.Run(draw, tui.Options{
-		Backend: b, Theme: l.theme, Look: l.themes, In: l.in, Out: l.out, Detach: detach, Environ: os.Getenv, Save: saveCopy,
 	})
-	close(gone)
+	err := tui.Run(draw, tui.Options{
+		Backend: hand, Unsent: unsent(s), Theme: l.theme, Look: l.themes, In: l.in, Out: l.out, Detach: detach, Environ: os.Getenv, Save: saveCopy,
+	})
+	cancel(nil)
+	ends.Wait()
 	k := b.close()
 	if k == nil {
 		if errors.Is(err, errTerminated) {
@@ -148,37 +140,59 @@ func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, 
 		}
 		return err
 	}
-	end := ""
-	select {
-	case end = <-why:
-	default:
-	}
 	switch {
-	case errors.Is(err, tui.ErrDetached):
-		rest := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: sig.hup, term: sig.term, asked: sig.asked, phase: jobs.Idle}
-		if end != "hup" {
-			fmt.Fprintln(s.err, "The work goes on here without the screen; deltafin attach in another window shows it, deltafin status says how far it is.")
-		}
-		return rest.hangup(ctx)
-	case end == "term":
+	case errors.Is(err, tui.ErrDetached) && k.own != nil: // a demonstration has nobody to come back
+		return f.detached(ctx, s, k, sig, why == hungUp)
+	case why == terminated:
 		return k.close(termGrace)
-	case errors.Is(err, errTerminated):
+	case errors.Is(err, errTerminated), errors.Is(err, tui.ErrDetached):
 		err = nil
 	}
-	last := k.d.State()
-	err = errors.Join(err, k.close(0))
-	if k.scratch != "" {
-		return err // a demonstration keeps nothing
+	if why == handedOver {
+		fmt.Fprintln(s.err, "another window has taken over: it goes on from here")
 	}
-	if text := keptEnd(k.d.State()); text != "" {
+	err = errors.Join(err, k.close(0))
+	tellKept(s, k)
+	return err
+}
+
+// tellKept says how to come back to what was asked last.
+func tellKept(s streams, k *desk) {
+	last := k.d.State()
+	switch text := keptEnd(last); {
+	case k.scratch != "": // a demonstration keeps nothing
+	case text != "":
 		fmt.Fprintln(s.err, text)
-	} else if last.Thread != 0 {
+	case last.Thread != 0:
 		fmt.Fprintf(s.err, "thread %s is kept; deltafin shows it again\n", last.Thread.Short())
 	}
+}
+
+// detached lets the work go on without a screen. The process stays: the model is in
+// its memory, and no other process can have it without loading it again.
+func (f *screenFlags) detached(ctx context.Context, s streams, k *desk, sig fullSignals, gone bool) error {
+	rest := &lineScreen{s: s, k: k, f: f, status: newStatus(s), hup: sig.hup, term: sig.term, asked: sig.asked, phase: jobs.Idle}
+	if gone {
+		return rest.hangup(ctx)
+	}
+	prompt := ""
+	if runtime.GOOS != "windows" {
+		prompt = "Ctrl+Z and then bg give this prompt back. "
+	}
+	fmt.Fprintf(s.err, "The work goes on in this process, pid %d, without the screen, and ends when nothing waits. %sClosing the window stops nothing. "+
+		"deltafin attach shows it again, deltafin status says how far it is; Ctrl+C pauses, saves and ends it.\n", os.Getpid(), prompt)
+	err := rest.alone(ctx, hangupContinue)
+	tellKept(s, k)
 	return err
 }
 
 var errTerminated = errors.New("ended from outside")
+
+// unsent prints what was typed and not sent when the screen ends, so that it is not
+// lost with it.
+func unsent(s streams) func(text string) {
+	return func(text string) { fmt.Fprintf(s.err, "typed and not sent:\n%s\n", printable(text)) }
+}
 
 // saveCopy keeps a text that no clipboard takes.
 func saveCopy(text string) (string, error) {

@@ -109,8 +109,18 @@ func (p *terminal) read() string {
 // until waits for a text on the terminal.
 func (p *terminal) until(want string, limit time.Duration) {
 	p.t.Helper()
+	p.untilAfter("", want, limit)
+}
+
+// untilAfter waits for a text behind another.
+func (p *terminal) untilAfter(mark, want string, limit time.Duration) {
+	p.t.Helper()
 	late := time.After(limit)
-	for !strings.Contains(p.read(), want) {
+	for {
+		_, rest, ok := strings.Cut(p.read(), mark)
+		if ok && strings.Contains(rest, want) {
+			return
+		}
 		select {
 		case <-p.news:
 		case <-late:
@@ -275,10 +285,22 @@ func TestSecondStartFindsTheFirst(t *testing.T) {
 	dir := shortHome(t)
 	first := openProgram(t, dir, append(slow, "--plain")...)
 	first.until(ready, 20*time.Second)
-	second := openProgram(t, dir)
-	second.until("holds this engine. Press a to watch it, q to leave.", 20*time.Second)
+	met := "holds this engine. Press a to watch it, t to take over, q to leave."
+	second := openProgram(t, dir, "--plain")
+	second.until(met, 20*time.Second)
 	second.typed("q\n")
 	if code := second.exit(); code != exitDone {
+		t.Errorf("exit %d", code)
+	}
+	third := openProgram(t, dir, "--plain")
+	third.until(met, 20*time.Second)
+	third.typed("t\n")
+	third.until("y and Enter asks for it", 20*time.Second)
+	third.typed("y\n")
+	first.until("/keep and Enter keeps the engine here", 20*time.Second)
+	first.typed("/keep\n")
+	third.until("the other window keeps the engine", 20*time.Second)
+	if code := third.exit(); code != exitError {
 		t.Errorf("exit %d", code)
 	}
 	outside := func(args ...string) string {

@@ -45,15 +45,19 @@ type desk struct {
 	done   chan struct{}      // the driver has ended
 	failed error              // with this; read after done
 
-	experts  int                    // of the model, in all layers
 	limits   []float64              // of emulated drives, bytes a second
 	scratch  string                 // folder to remove at the end, "" for none
 	terminal atomic.Pointer[string] // that drives; "" when detached
 	notices  *notifier              // told of ends; nil for nobody
 	asked    func(control.Request)  // hears of take-over and stop; must return at once
 
-	mu     sync.Mutex // guards below
-	stream engine.Streaming
+	mu      sync.Mutex // guards below
+	stream  engine.Streaming
+	remote  *sampler     // for watchers in other processes; nil before the first
+	looks   uint64       // changes that the driver does not know of
+	refused time.Time    // when a window that asked for the engine was told no
+	heard   func() heard // what the engine said last; nil where its words go to standard error
+	gone    bool         // the engine is being closed
 }
 
 // controlDir is the folder of the control socket.
@@ -146,8 +150,6 @@ func (k *desk) open(ctx context.Context, f *deskFlags, c *cobra.Command, s strea
 
 // begin lets the driver work.
 func (k *desk) begin(ctx context.Context) {
-	cfg := k.e.Info().Config
-	k.experts = cfg.Experts * cfg.MoELayers()
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k.cancel = cancel
 	go func() { // ends with k.d.Stop or cancel; close waits for it
@@ -174,6 +176,9 @@ func (k *desk) close(grace time.Duration) error {
 // release gives back what was opened, the ownership last: whoever gets it then
 // finds everything at rest.
 func (k *desk) release() error {
+	k.mu.Lock()
+	k.gone = true // a watcher's look is over, or finds this
+	k.mu.Unlock()
 	var errs []error
 	if k.e != nil {
 		errs = append(errs, k.e.Close())
@@ -219,7 +224,15 @@ func (k *desk) more(ctx context.Context, st *jobs.State) bool {
 }
 
 // Status implements control.Job.
-func (k *desk) Status(bool) control.Status {
+func (k *desk) Status(sample bool) control.Status {
+	out := k.status()
+	if sample {
+		k.addSample(&out)
+	}
+	return out
+}
+
+func (k *desk) status() control.Status {
 	st := k.d.State()
 	layer, layers := k.d.Layer()
 	out := control.Status{
@@ -244,7 +257,11 @@ func (k *desk) Status(bool) control.Status {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.e.Streaming(&k.stream) {
+	out.Change += k.looks
+	if time.Since(k.refused) < keptShown {
+		out.Notice = keptNotice
+	}
+	if !k.gone && k.e.Streaming(&k.stream) {
 		out.HitRate, out.DriveNow = k.stream.Experts.Total.HitRate(), k.stream.Drives.Total.Now
 	}
 	return out
@@ -278,6 +295,7 @@ func (k *desk) Do(ctx context.Context, r control.Request) error {
 		}
 		return k.d.BreakIn(ctx, q)
 	case control.TakeOver, control.Stop:
+		k.refuse(time.Time{})
 		k.asked(r)
 		return nil
 	}
