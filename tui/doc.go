@@ -5,11 +5,13 @@
 //
 // The screen watches a Backend. It reads a Sample on a tick, ten times a second
 // while an answer is under way, once a second while the window has no focus, and
-// not at all when nothing runs and nobody types; the work never waits for it.
+// not at all when nothing runs and nobody types; a Sample that says nothing new costs
+// no frame. The work never waits for it.
 // Wishes of the user go to the Backend from goroutines that bubbletea owns.
 //
 // One model holds everything; what draws are plain structs and functions. The
 // layout is a pure function of the window's size, and every frame is clamped to it.
+// TestFamilies lists the tests that a change of the screen must pass.
 // keys.go is the one place that binds keys: help, footer, command palette and
 // Keys are made from it.
 //
