@@ -74,9 +74,9 @@ func (f *machineFlags) measure(ctx context.Context, s streams) (*simulate.Machin
 
 // The rows that a machine is described by. With one core there are no rows of all.
 const (
-	oneRow   = "matvec/bf16/12288x7168/"
-	manyRows = "matmul/bf16/12288x7168/512/"
-	experts  = "matmul/mxfp4/3072x3584/512/"
+	oneRow     = "matvec/bf16/12288x7168/"
+	manyRows   = "matmul/bf16/12288x7168/512/"
+	expertRows = "matmul/mxfp4/3072x3584/512/"
 )
 
 // arithmetic measures what the kernels reach: bytes per second with one row of
@@ -105,7 +105,7 @@ func (f *machineFlags) arithmetic(ctx context.Context, line *statusLine, m *simu
 		return "", err
 	}
 	m.Bandwidth = got[oneRow+cores]
-	m.Gflops = min(got[manyRows+cores], got[experts+cores]) / 1e9
+	m.Gflops = min(got[manyRows+cores], got[expertRows+cores]) / 1e9
 	return table.Name, nil
 }
 

@@ -19,10 +19,7 @@ type cost struct {
 }
 
 func newCost(m *Machine, whole *Model, clock *clock, measured *Arithmetic) *cost {
-	layers, held := whole.held(m.Int8)
-	for _, n := range layers {
-		held += n
-	}
+	_, held := whole.trunkSizes(m.Int8)
 	return &cost{m: m, model: whole, clock: clock, measured: measured, trunk: float64(held) / float64(whole.Trunk())}
 }
 

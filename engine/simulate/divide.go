@@ -35,11 +35,7 @@ const (
 // rules, package memory's. The error wraps ErrMemory.
 func Divide(m *Machine, model *Model, context int) (Split, error) {
 	c := model.Config
-	layers, head := model.held(m.Int8)
-	sizes, whole := trunk.NewSizes(layers, head), head
-	for _, n := range layers {
-		whole += n
-	}
+	sizes, whole := model.trunkSizes(m.Int8)
 	length := min(context, c.MaxContext)
 	slot := int64(ssdio.SlotBytes(int(model.Experts.Bytes)))
 	experts := (model.Experts.Layers - model.Experts.Dense) * model.Experts.Experts
@@ -64,8 +60,26 @@ func Divide(m *Machine, model *Model, context int) (Split, error) {
 	if err != nil {
 		return Split{}, err
 	}
-	ring := sizes.Plan(plan.Trunk).Buffers
 	return Split{
-		Ring: ring, Trunk: plan.Trunk, Streamed: plan.Streamed, Conversation: plan.State, Buffers: plan.Pass + plan.Collector, Cache: plan.Cache, Rows: plan.Rows,
+		Trunk: plan.Trunk, Streamed: plan.Streamed, Conversation: plan.State, Buffers: plan.Pass + plan.Collector, Cache: plan.Cache, Rows: plan.Rows,
+		Ring: sizes.Plan(plan.Trunk).Buffers,
 	}, nil
+}
+
+// trunkSizes is the trunk as package trunk plans with it, and its bytes.
+func (m *Model) trunkSizes(int8 bool) (*trunk.Catalog, int64) {
+	layers, head := m.held(int8)
+	whole := head
+	for _, n := range layers {
+		whole += n
+	}
+	return trunk.NewSizes(layers, head), whole
+}
+
+// withTrunk is the split with another memory for the trunk.
+func (s Split) withTrunk(m *Machine, model *Model, bytes int64) Split {
+	sizes, _ := model.trunkSizes(m.Int8)
+	p := sizes.Plan(bytes)
+	s.Trunk, s.Streamed, s.Ring = p.Memory, p.PerToken, p.Buffers
+	return s
 }

@@ -20,7 +20,7 @@ var ErrMachine = errors.New("bad machine")
 type Machine struct {
 	Name      string  `json:"name"`
 	RAM       int64   `json:"ram_bytes"`
-	Reserve   int64   `json:"reserve_bytes"` // of it, for the system, the program and its buffers
+	Reserve   int64   `json:"reserve_bytes"` // of it, for the system and other programs
 	Bandwidth float64 `json:"ram_bytes_per_second"`
 	Gflops    float64 `json:"gflops"` // sustained over the engine's kernels, many rows
 	Int8      bool    `json:"int8_trunk"`

@@ -21,6 +21,7 @@ type Options struct {
 	Rows    int     // of a prompt that share a pass; default: 512, less where memory is short
 	Context int     // tokens of the conversation; default 4096
 	Cache   int64   // bytes for experts; default: what memory leaves
+	Trunk   int64   // bytes for the trunk; default: what the plan gives it
 	Recall  float64 // of the lookahead's first candidates; default 0.6
 	NoAhead bool    // no reading ahead
 	Router  Router  // default: a Generator with the Published fit
@@ -58,7 +59,7 @@ func (o Options) ensure(s expert.Shape, rows int) (Options, error) {
 	if o.Recall == 0 {
 		o.Recall = 0.6
 	}
-	if o.Tokens < 0 || o.Warm < 0 || o.Rows < 0 || o.Context < 0 || o.Cache < 0 || o.Layers < 0 || !(o.Recall > 0 && o.Recall <= 1) {
+	if o.Tokens < 0 || o.Warm < 0 || o.Rows < 0 || o.Context < 0 || o.Cache < 0 || o.Trunk < 0 || o.Layers < 0 || !(o.Recall > 0 && o.Recall <= 1) {
 		return o, fmt.Errorf("options %+v of a simulation: counts are 0 or more and recall is above 0 up to 1: %w", o, ErrMachine)
 	}
 	if o.Router == nil {
@@ -146,6 +147,9 @@ func start(ctx context.Context, m *Machine, whole *Model, o Options) (*run, erro
 	model, factor := whole.sample(o.Layers)
 	if o.Cache > 0 {
 		split.Cache = o.Cache
+	}
+	if o.Trunk > 0 {
+		split = split.withTrunk(m, whole, o.Trunk)
 	}
 	if n := least(model, m); split.Cache < n {
 		return nil, fmt.Errorf("a cache of %d bytes does not hold the %d experts of one layer, %d bytes: %w", split.Cache, model.Experts.TopK, n, ErrMemory)

@@ -27,13 +27,12 @@ type Options struct {
 	Repeat int
 	// Progress is told what is about to happen; it may be nil.
 	Progress func(done, of int, what string)
-
-	mistake simulate.Mistake
 }
 
-// Configs are the configurations that a check runs: caches from a tenth to all but
-// little, one, two and four drives, with and without looking ahead, packs and whole
-// copies, and one in which the arithmetic takes about as long as the reads.
+// Configs are the configurations that a check runs: caches from a tenth to
+// half, one to four drives, with and without looking ahead, packs and whole copies,
+// one in which the arithmetic takes about as long as the reads, and one whose trunk is
+// streamed.
 func Configs() []Config {
 	one := []Drive{{Rate: 60, Latency: 100 * time.Microsecond}}
 	two := []Drive{{Rate: 60, Latency: 100 * time.Microsecond}, {Rate: 30, Latency: 200 * time.Microsecond}}
@@ -52,6 +51,7 @@ func Configs() []Config {
 		{Name: "synth, 4 drives, cache 40 %", Synth: "small", Cache: 0.4, Drives: four},
 		{Name: "shared experts, 2 drives", Synth: "wide", Cache: 0.3, Drives: two, NoAhead: true},
 		{Name: "shared experts, 3 drives", Synth: "wide", Cache: 0.5, Drives: four[:3]},
+		{Name: "streamed trunk, 1 drive", Synth: "wide", Cache: 0.5, Drives: one, Streamed: true},
 	}
 	for i := range c {
 		// With a worker for each core, others on the machine would hold up the whole.
@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		row, err := x.simulate(ctx, o.mistake)
+		row, err := x.simulate(ctx, simulate.NoMistake)
 		if err == nil {
 			err = x.h.clear()
 		}

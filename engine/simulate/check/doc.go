@@ -33,7 +33,7 @@
 //
 // # Caveats
 //
-// The models are small, and their trunk is in memory. One of them has experts of
-// several blocks, so that the cut of a read over drives is compared; hubs, faults and
-// hedges are not.
+// The models are small. One has experts of several blocks, so that the cut of a read
+// over drives is compared, and in one configuration the trunk is streamed; hubs,
+// faults and hedges are not compared.
 package check

@@ -14,6 +14,7 @@ import (
 	"deltafin/engine/expert"
 	"deltafin/engine/nano"
 	"deltafin/engine/simulate"
+	"deltafin/engine/trunk"
 	"deltafin/ssdio"
 	"deltafin/ssdio/emulate"
 	"deltafin/ssdio/place"
@@ -138,11 +139,11 @@ func openFolders(folders []string) ([]*ssdio.Drive, error) {
 }
 
 // layout is where the experts lie on the drives: nil for copies of all on each.
-func (h *home) layout(ctx context.Context, drives []Drive) (*ssdio.Layout, error) {
-	if h.dir == "" {
+func (h *home) layout(ctx context.Context, c *Config) (*ssdio.Layout, error) {
+	if h.dir == "" || c.Streamed {
 		return nil, nil
 	}
-	folders, err := h.folders(ctx, drives)
+	folders, err := h.folders(ctx, c.Drives)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +163,16 @@ func (h *home) layout(ctx context.Context, drives []Drive) (*ssdio.Layout, error
 }
 
 // specs are the emulated drives as the engine takes them.
-func (h *home) specs(ctx context.Context, drives []Drive) ([]string, error) {
-	folders, err := h.folders(ctx, drives)
-	if err != nil {
-		return nil, err
+func (h *home) specs(ctx context.Context, c *Config) ([]string, error) {
+	folders := []string{h.dir} // where the trunk is streamed it lies in the model's own folder
+	if !c.Streamed {
+		var err error
+		if folders, err = h.folders(ctx, c.Drives); err != nil {
+			return nil, err
+		}
 	}
 	var out []string
-	for i, d := range drives {
+	for i, d := range c.Drives {
 		s := emulate.Spec{Path: folders[i], Name: fmt.Sprintf("drive%d", i+1), Limit: d.bytes(h.expert()), Latency: d.Latency, Cached: h.dir != ""}
 		out = append(out, s.String())
 	}
@@ -183,10 +187,27 @@ func (h *home) cache(c *Config) int64 {
 
 // options are those of the engine for a configuration.
 func (h *home) options(ctx context.Context, c *Config) (engine.Options, error) {
-	specs, err := h.specs(ctx, c.Drives)
-	return engine.Options{
+	specs, err := h.specs(ctx, c)
+	if err != nil {
+		return engine.Options{}, err
+	}
+	o := engine.Options{
 		Model: h.dir, Threads: c.Threads, Kernel: c.Kernel, PrefillRows: c.Rows, ExpertCache: h.cache(c), NoLookahead: c.NoAhead, Drives: specs,
-	}, err
+	}
+	if c.Streamed {
+		o.DriveState = filepath.Join(h.scratch, "state") // nothing is written to the model's folder
+		o.TrunkMemory, err = h.leastTrunk()
+	}
+	return o, err
+}
+
+// leastTrunk is the memory with which every layer of the trunk is streamed.
+func (h *home) leastTrunk() (int64, error) {
+	c, err := trunk.NewCatalog(h.ck)
+	if err != nil {
+		return 0, err
+	}
+	return c.Least(), nil
 }
 
 // expert is the bytes of one.

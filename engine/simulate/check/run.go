@@ -29,6 +29,10 @@ type Config struct {
 	Cache   float64 // share of all experts that there is memory for
 	Drives  []Drive
 	NoAhead bool
+	// Streamed: the trunk is read again for every token, from the only drive, which
+	// holds the model's own files. It needs Synth.
+	Streamed bool
+
 	Prompt  int // tokens
 	Rows    int // of a pass over the prompt
 	Answer  int // tokens
@@ -154,7 +158,7 @@ type memory struct {
 // read all that the text needs.
 func (h *home) fromMemory(ctx context.Context, c *Config, t *text) (*memory, error) {
 	m := &memory{c: *c, t: t}
-	m.c.Cache, m.c.NoAhead, m.c.Drives = 2, true, []Drive{{}}
+	m.c.Cache, m.c.NoAhead, m.c.Streamed, m.c.Drives = 2, true, false, []Drive{{}}
 	o, err := h.options(ctx, &m.c)
 	if err != nil {
 		return nil, err
@@ -209,12 +213,18 @@ func (r *recording) total(passes []simulate.Pass) time.Duration {
 
 // simulated replays the recording in virtual time.
 func (h *home) simulated(ctx context.Context, c *Config, rec *recording, cost *simulate.Arithmetic, lag time.Duration, mistake simulate.Mistake) (out [2]Side, err error) {
-	layout, err := h.layout(ctx, c.Drives)
+	layout, err := h.layout(ctx, c)
 	if err != nil {
 		return out, err
 	}
+	memory := int64(0)
+	if c.Streamed {
+		if memory, err = h.leastTrunk(); err != nil {
+			return out, err
+		}
+	}
 	res, err := simulate.Replay(ctx, h.machine(c, lag), h.model, [][]simulate.Pass{rec.prompt, rec.answer}, simulate.Options{
-		Cache: h.cache(c), NoAhead: c.NoAhead, Layout: layout, Unmeasured: true, Arithmetic: cost, Mistake: mistake,
+		Cache: h.cache(c), NoAhead: c.NoAhead, Layout: layout, Trunk: memory, Unmeasured: true, Arithmetic: cost, Mistake: mistake,
 	})
 	if err != nil {
 		return out, err
