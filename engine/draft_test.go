@@ -396,3 +396,26 @@ func TestDraftsOfTheDemonstration(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanHasRoomForDrafts: a plan with drafts has what both lanes note of them.
+func TestPlanHasRoomForDrafts(t *testing.T) {
+	d := newDisks(t, "tiny-a")
+	o := Options{Model: d.dir, Memory: 1 << 30, Threads: 1, PrefillRows: 20}
+	without, err := PlanMemory(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Draft = true
+	with, err := PlanMemory(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, o)
+	want := lanes * k3.DraftBytes(e.Info().Config, maxDraftRows)
+	if got := with.State - without.State; got != want || with.Pass != without.Pass || with.Rows != 20 {
+		t.Errorf("drafts are given %d bytes, they take %d; passes %d and %d", got, want, with.Pass, without.Pass)
+	}
+	if got := e.Info().Memory; got.State != with.State {
+		t.Errorf("opened with %d bytes of state, planned were %d", got.State, with.State)
+	}
+}

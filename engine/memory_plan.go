@@ -121,11 +121,17 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 		return memory.Demand{}, err
 	}
 	length := min(o.Context, c.MaxContext)
+	// What drafts note is the state once more, and some rows of it, in either lane. They
+	// are not rows of a prompt, which would become fewer for them.
+	drafts, least := int64(0), 1
+	if o.Draft {
+		drafts, least = lanes*k3.DraftBytes(c, maxDraftRows), maxDraftRows
+	}
 	d := memory.Demand{
 		Trunk: held.Total(), TrunkLeast: held.Total(), TrunkHow: "mapped", Embed: min(size.Embed, int64(length)*embedReach),
-		Context: length, State: stateRoom(c, length), Rows: o.PrefillRows,
+		Context: length, State: stateRoom(c, length) + drafts, Rows: o.PrefillRows,
 		Pass: func(rows int) int64 {
-			return lanes * k3.PassBytes(c, k3.Pass{Rows: rows, Parts: 1, Workers: o.Threads, Positions: length})
+			return lanes * k3.PassBytes(c, k3.Pass{Rows: max(rows, least), Parts: 1, Workers: o.Threads, Positions: length})
 		},
 		Weights: cat.Bytes(), Program: max(now.Resident, now.Own),
 		Slot: cat.SlotBytes(), Spare: expert.Spares(max(len(o.Drives), 1)), TopK: c.TopK, Experts: cat.Experts(),
