@@ -21,6 +21,7 @@ type answer struct {
 	status *statusLine
 	out    *bufio.Writer
 	loaded time.Duration
+	began  engine.Stats // counters of the engine before
 
 	reply *engine.Reply     // nil with --raw
 	raw   *tokenizer.Stream // with --raw
@@ -36,7 +37,7 @@ type answer struct {
 }
 
 func newAnswer(e *engine.Engine, s streams, f *askFlags) *answer {
-	a := &answer{s: s, f: f, e: e, status: newStatus(s), out: bufio.NewWriter(s.out)}
+	a := &answer{s: s, f: f, e: e, began: e.Stats(), status: newStatus(s), out: bufio.NewWriter(s.out)}
 	if f.raw {
 		a.raw = e.Tokenizer().NewStream()
 	} else {
@@ -246,4 +247,5 @@ func (a *answer) sumUp(res engine.Result) {
 	}
 	fmt.Fprintf(a.s.err, "%d tokens read in %s, %d written in %s, %.1f tokens/s%s\n", res.Prefilled, duration(res.PrefillTime),
 		len(res.Tokens), duration(res.DecodeTime), rate(len(res.Tokens)-1, res.DecodeTime), end)
+	a.f.model.draft.of(a.e, a.began).print(a.s.err)
 }

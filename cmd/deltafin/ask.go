@@ -71,6 +71,7 @@ paused (exit code 3) rather than interrupted (130).`,
 	}
 	f.model.add(c)
 	f.model.routes.add(c)
+	f.model.draft.add(c)
 	f.keep.add(c)
 	f.addThread(c)
 	fl := c.Flags()

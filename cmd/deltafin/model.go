@@ -25,6 +25,7 @@ type modelFlags struct {
 	drives  []string // specifications
 	memory  memoryFlags
 	routes  routesFlag // ask and bench alone
+	draft   draftFlag  // what answers
 
 	demo  bool     // the demonstration model, whatever dir and the environment say
 	heard listener // what the engine says, instead of standard error; nil for that
@@ -107,6 +108,9 @@ func (f *modelFlags) options(c *cobra.Command) (engine.Options, error) {
 		o.DriveState = state
 	default:
 		return o, usage("--trunk %q: give %s or %s", f.trunk, engine.TrunkExact, engine.TrunkInt8)
+	}
+	if err := f.draft.apply(&o); err != nil {
+		return o, err
 	}
 	if err := f.stream(c, &o); err != nil {
 		return o, err

@@ -124,6 +124,7 @@ with --at may start.`,
 		},
 	}
 	f.model.add(c)
+	f.model.draft.add(c)
 	f.keep.add(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.timeout, "timeout", 0, "pause after this time, e.g. 8h (default: none)")

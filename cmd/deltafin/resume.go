@@ -42,6 +42,7 @@ Ctrl+C and SIGTERM pause (exit code 3) and keep everything.`,
 		},
 	}
 	f.model.add(c)
+	f.model.draft.add(c)
 	f.keep.add(c)
 	fl := c.Flags()
 	fl.BoolVar(&f.last, "last", false, "the thread used last")

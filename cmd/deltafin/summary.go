@@ -19,6 +19,7 @@ type summary struct {
 	Sampling  samplingSummary `json:"sampling"`
 	Timings   timings         `json:"timings"`
 	Counts    counts          `json:"counts"`
+	Draft     *draftSummary   `json:"draft,omitempty"`  // with --draft auto
 	Thread    *threadSummary  `json:"thread,omitempty"` // when the answer is kept
 }
 
@@ -84,6 +85,7 @@ func (a *answer) summary(req engine.Request, res engine.Result) summary {
 		Timings: timings{a.loaded.Seconds(), res.PrefillTime.Seconds(), res.DecodeTime.Seconds(),
 			rate(res.Prefilled, res.PrefillTime), rate(len(res.Tokens)-1, res.DecodeTime)},
 		Counts: counts{len(req.Tokens), res.Reused, res.Prefilled, len(res.Tokens)},
+		Draft:  a.f.model.draft.of(a.e, a.began),
 	}
 	if out.Tokens == nil {
 		out.Tokens = []int{}

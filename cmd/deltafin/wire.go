@@ -31,6 +31,7 @@ type deskFlags struct {
 
 func (f *deskFlags) add(c *cobra.Command) {
 	f.model.add(c)
+	f.model.draft.add(c)
 	f.keep.add(c)
 }
 
