@@ -16,27 +16,50 @@ const (
 	sentTimes   = 200 // tokens
 )
 
-// addSample adds the figures for screens to a status. While an answer is under way
-// they differ at every look.
+// addSample adds the figures for screens to a status: those of the screen here, so
+// that who watches sees the same, else a look of its own, which while an answer is
+// under way differs every time.
 func (k *desk) addSample(out *control.Status) {
 	k.mu.Lock()
+	var s *tui.Sample
+	switch {
+	case k.gone:
+	case k.screen != nil:
+		s = k.screen.newest.Load()
+		out.Change += s.Change
+	default:
+		if k.remote == nil {
+			k.remote = newSampler(k)
+		}
+		h := heard{}
+		if k.heard != nil {
+			h = k.heard()
+		}
+		s = k.remote.sample(h)
+		if s.State.Busy() || s.NextIn > 0 {
+			k.looks++
+			out.Change++
+		}
+	}
+	k.mu.Unlock()
+	if s != nil {
+		out.Sample = encodeSample(s)
+	}
+}
+
+// shownBy says which screen samples the work.
+func (k *desk) shownBy(b *backend) {
+	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.gone {
-		return
-	}
-	if k.remote == nil {
-		k.remote = newSampler(k)
-	}
-	h := heard{}
-	if k.heard != nil {
-		h = k.heard()
-	}
-	s := k.remote.sample(h)
-	if s.State.Busy() || s.NextIn > 0 {
-		k.looks++
-		out.Change++
-	}
-	out.Sample = encodeSample(s)
+	k.screen = b
+}
+
+// shownNoMore takes over from a screen that ends, with what its sampler remembers.
+func (k *desk) shownNoMore(b *backend, m *sampler) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.looks += b.newest.Load().Change // so that changes go on growing
+	k.screen, k.remote, k.heard = nil, m, b.said
 }
 
 // encodeSample is a Sample as it travels: without tokens, which are in the journal,

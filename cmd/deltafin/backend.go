@@ -74,6 +74,7 @@ func (b *backend) start(ctx context.Context, folder string) {
 			return
 		}
 		b.k = k
+		k.shownBy(b)
 		b.watched.Add(1)
 		go b.watch(k)
 	}()
@@ -161,6 +162,7 @@ const (
 func (b *backend) watch(k *desk) {
 	defer b.watched.Done()
 	m := newSampler(k)
+	defer k.shownNoMore(b, m)
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {

@@ -96,7 +96,6 @@ func (f *screenFlags) full(ctx context.Context, c *cobra.Command, s streams, l *
 			return nil, err
 		}
 		k.notify(notices, b.say)
-		k.listen(b.said)
 		return k, nil
 	})
 	if modelDir(f.desk.model.dir) != "" || c.Flags().Changed("cache") || c.Flags().Changed("memory") {

@@ -137,13 +137,6 @@ func (k *desk) refuse(now time.Time) {
 	k.looks++
 }
 
-// listen has watchers told what the engine says.
-func (k *desk) listen(said func() heard) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.heard = said
-}
-
 // askOver asks the owner for the engine and waits for it.
 func askOver(ctx context.Context, s streams) (free bool, err error) {
 	cl, err := dialOwner(ctx)

@@ -54,10 +54,11 @@ type desk struct {
 
 	mu      sync.Mutex // guards below
 	stream  engine.Streaming
-	remote  *sampler     // for watchers in other processes; nil before the first
+	screen  *backend     // that samples the work; nil without one
+	remote  *sampler     // for watchers in other processes, without a screen; nil before the first
 	looks   uint64       // changes that the driver does not know of
 	refused time.Time    // when a window that asked for the engine was told no
-	heard   func() heard // what the engine said last; nil where its words go to standard error
+	heard   func() heard // what the engine said last; nil where nobody kept it
 	gone    bool         // the engine is being closed
 }
 
