@@ -25,11 +25,9 @@ type recorder struct {
 	at    time.Time // of the last call's end
 	layer int       // that is open, -1: none
 	next  int       // of the open layer's want
-	wave  struct {
-		from    time.Time
-		experts int
-		rows    int
-		open    bool
+	wave  struct {  // what was handed out and is not computed
+		experts, rows int
+		open          bool
 	}
 }
 

@@ -101,8 +101,8 @@ func (h *home) real(ctx context.Context, c *Config, t *text) (out [2]Side, err e
 	if err != nil {
 		return out, err
 	}
-	defer e.Close()
-	return runOnce(ctx, e, c, t)
+	out, err = runOnce(ctx, e, c, t)
+	return out, errors.Join(err, e.Close())
 }
 
 // runOnce reads the prompt and generates the answer.
