@@ -26,8 +26,8 @@
 //
 // # Noise
 //
-// Every run is repeated, and of each step, a layer of the prompt or a token, the
-// fastest counts: others on the machine slow a step down and nothing speeds it up.
+// Every run is repeated, and of each step, a layer of a pass, the fastest counts:
+// others on the machine slow a step down and nothing speeds it up.
 // Runs are added while another still betters a part of them. What was simulated plays
 // no part in that.
 //

@@ -38,6 +38,7 @@ type Config struct {
 	Answer  int // tokens
 	Kernel  string
 	Threads int
+	Repeat  int // times Options.Repeat; 0: once
 }
 
 // A Side is what one of the two did, in a phase.
@@ -45,8 +46,8 @@ type Side struct {
 	Time   time.Duration
 	Counts expert.Counts
 	Read   int64 // bytes from drives
-	// Steps add up to Time: the layers of a prompt's passes, the tokens of an answer.
-	// They are nil for what was simulated.
+	// Steps add up to Time: the layers of all passes, and what is between passes. They
+	// are nil for what was simulated.
 	Steps []time.Duration
 }
 
@@ -121,24 +122,30 @@ func runOnce(ctx context.Context, e *engine.Engine, c *Config, t *text) (out [2]
 		e.Streaming(&before)
 	}
 	e.Streaming(&before)
-	var layers, tokens []time.Duration
-	last := time.Duration(0)
-	_, err = e.Prefill(ctx, []engine.Prompt{{Sequence: seq, Tokens: t.prompt}}, engine.Listener{Prefill: func(p engine.Progress) {
-		layers = append(layers, p.Elapsed-last)
-		last = p.Elapsed
-	}})
+	var steps []time.Duration
+	last := time.Now()
+	step := func() {
+		now := time.Now()
+		steps = append(steps, now.Sub(last))
+		last = now
+	}
+	_, err = e.Prefill(ctx, []engine.Prompt{{Sequence: seq, Tokens: t.prompt}}, engine.Listener{Prefill: func(engine.Progress) { step() }})
 	if err != nil {
 		return out, err
 	}
-	take(0, layers)
-	res, err := e.Generate(ctx, seq, engine.Request{Tokens: t.prompt, MaxTokens: c.Answer + 1, Stop: []int{}}, engine.Listener{Token: func(k engine.Token) error {
-		tokens = append(tokens, k.Elapsed)
-		return nil
-	}})
+	take(0, steps)
+	steps, last = nil, time.Now()
+	res, err := e.Generate(ctx, seq, engine.Request{Tokens: t.prompt, MaxTokens: c.Answer + 1, Stop: []int{}}, engine.Listener{
+		Layer: func(int, int) { step() },
+		Token: func(engine.Token) error {
+			step()
+			return nil
+		},
+	})
 	if err != nil {
 		return out, err
 	}
-	take(1, tokens)
+	take(1, steps)
 	for i, id := range t.answer {
 		if res.Tokens[i] != id {
 			return out, fmt.Errorf("token %d of the answer is %d, from memory it was %d", i, res.Tokens[i], id)
