@@ -101,14 +101,15 @@ func (m *model) plainKey(name, typed string) tea.Cmd {
 		}
 		return nil
 	case "up":
-		if m.in.text == "" || m.in.back > 0 {
+		if m.in.text == "" || m.in.recalled() {
+			m.remember()
 			m.in.recall(1)
 			return nil
 		}
 		m.r.scroll(-1, m.textRows())
 		return nil
 	case "down":
-		if m.in.back > 0 {
+		if m.in.recalled() {
 			m.in.recall(-1)
 			return nil
 		}
@@ -171,7 +172,7 @@ func (m *model) send() tea.Cmd {
 		return nil
 	}
 	if m.s.State == pane.Setup {
-		m.in.sent()
+		m.in.drop()
 		return m.open(q.Text)
 	}
 	if name, ok := strings.CutPrefix(q.Text, "/"); ok && !strings.ContainsAny(name, " \n/") {
@@ -190,7 +191,7 @@ func (m *model) send() tea.Cmd {
 	if q.Thread == 0 {
 		m.fresh = true
 	}
-	m.in.sent()
+	m.in.drop()
 	m.cost = nil
 	m.r.skip = 0
 	return m.deliver(q, note, m.o.Backend.Ask)
@@ -220,7 +221,7 @@ func (m *model) resume() tea.Cmd { return m.ask("", 0, m.o.Backend.Resume) }
 func (m *model) clearOrQuit() tea.Cmd {
 	switch {
 	case m.in.text != "":
-		m.in.clear()
+		m.in.drop()
 	case m.leaving:
 		return m.quit()
 	default:
@@ -242,7 +243,7 @@ func (m *model) breakIn() tea.Cmd {
 		return nil
 	}
 	q.Thread = m.s.Thread
-	m.in.sent()
+	m.in.drop()
 	m.cost = nil
 	return m.deliver(q, noteBreaking, m.o.Backend.BreakIn)
 }

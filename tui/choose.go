@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"deltafin/session"
 	"deltafin/tui/overlay"
 	"deltafin/tui/pane"
+	"deltafin/tui/text"
 )
 
 // show opens an overlay.
@@ -22,7 +24,7 @@ func (m *model) openPalette() tea.Cmd {
 	var items []overlay.Item
 	for i := range m.keys {
 		if b := &m.keys[i]; b.fits(m.s.State.Busy()) && b.name != "commands" {
-			items = append(items, overlay.Item{Label: b.name + ": " + b.help, Right: b.label(), Value: i})
+			items = append(items, overlay.Item{Label: b.title(), Right: b.label(), Value: i})
 		}
 	}
 	return m.show(forCommand, overlay.List{Title: "commands", Items: items, Empty: "No command fits. Esc closes."})
@@ -62,7 +64,7 @@ func (m *model) showThreads() {
 		if title == "" {
 			title = th.ID.Short()
 		}
-		items = append(items, overlay.Item{Label: title, Right: string(th.Status), Value: i})
+		items = append(items, overlay.Item{Label: title, Right: m.threadFacts(&th), Value: i})
 	}
 	empty := "No title fits. Esc closes; ctrl+x / searches all texts."
 	if len(items) == 0 {
@@ -78,13 +80,33 @@ func (m *model) openSearch() tea.Cmd {
 	return m.show(forSearch, overlay.List{Title: "search all texts", Prompt: true})
 }
 
-func (m *model) showHits(hits []session.Hit) {
+// threadFacts is what the list says of a thread behind its title.
+func (m *model) threadFacts(th *session.ThreadInfo) string {
+	s := string(th.Status)
+	if th.BranchCount > 1 {
+		s = fmt.Sprintf("%d branches  %s", th.BranchCount, s)
+	}
+	if th.Updated.IsZero() {
+		return s
+	}
+	at, now := th.Updated.Local(), m.now().Local()
+	form := "2 Jan 2006"
+	switch {
+	case at.Year() == now.Year() && at.YearDay() == now.YearDay():
+		form = "15:04"
+	case at.Year() == now.Year():
+		form = "2 Jan"
+	}
+	return s + "  " + text.PadLeft(at.Format(form), 6)
+}
+
+func (m *model) showHits(query string, hits []session.Hit) {
 	m.hits = hits
 	var items []overlay.Item
 	for i, h := range hits {
 		items = append(items, overlay.Item{Label: h.Title + ": " + strings.TrimSpace(h.Line), Value: i})
 	}
-	m.show(forHit, overlay.List{Title: "found", Items: items, Empty: "Nothing found in titles and texts. Esc closes."})
+	m.show(forHit, overlay.List{Title: "found", Items: items, Empty: fmt.Sprintf("Nothing in titles and texts fits %q. Esc closes; ctrl+x / searches again.", text.CleanLine(query))})
 }
 
 func (m *model) openRename() tea.Cmd {
@@ -134,7 +156,7 @@ func (m *model) overKey(name, typed string) tea.Cmd {
 	case forSearch:
 		return func() tea.Msg {
 			hits, err := m.o.Backend.Search(m.ctx, line)
-			return hitsMsg{hits, err}
+			return hitsMsg{line, hits, err}
 		}
 	case forRename:
 		return m.ask("renamed", thread, func(ctx context.Context) error { return m.o.Backend.Rename(ctx, thread, line) })

@@ -38,3 +38,6 @@ var LeadForTest tea.Msg = leadMsg(1)
 
 // SettledForTest is the time after which a window's nth change of width has rested.
 func SettledForTest(n int) tea.Msg { return settledMsg(n) }
+
+// NoHitsForTest is a search that found nothing.
+func NoHitsForTest(query string) tea.Msg { return hitsMsg{query: query} }

@@ -131,7 +131,7 @@ func (m *model) unqueue() tea.Cmd {
 		return nil
 	}
 	it := m.s.Queue[i]
-	m.in.history = append(m.in.history, it.Text)
+	m.in.keep(asWritten(it.Text))
 	return m.ask("taken out of the queue; press up to edit it", 0, func(ctx context.Context) error { return m.o.Backend.Remove(ctx, it.ID) })
 }
 

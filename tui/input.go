@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,13 +21,32 @@ type input struct {
 	text    string
 	at      int
 	pastes  []string
-	history []string
+	history []written
 	back    int // place in history, counted from its end; 0 is the text itself
+}
+
+// A written text is one of the history, with what its chips stand for.
+type written struct {
+	text   string
+	pastes []string
+}
+
+// keep adds a text to the history.
+func (e *input) keep(w written) {
+	if strings.TrimSpace(w.text) != "" {
+		e.history = append(e.history, w)
+	}
 }
 
 func (e *input) set(s string) { e.text, e.at = s, len(s) }
 
 func (e *input) clear() { *e = input{history: e.history} }
+
+// drop empties the input; Up brings the text back.
+func (e *input) drop() {
+	e.keep(written{e.text, e.pastes})
+	e.clear()
+}
 
 func (e *input) insert(s string) {
 	e.text = e.text[:e.at] + s + e.text[e.at:]
@@ -58,12 +78,26 @@ func (e *input) whole() string {
 	return s
 }
 
-// sent keeps the text for the history and empties the input.
-func (e *input) sent() {
-	if s := e.text; s != "" && len(e.pastes) == 0 {
-		e.history = append(e.history, s)
+// asWritten is a text as the input holds it: a long one as a chip.
+func asWritten(s string) written {
+	var e input
+	e.paste(s)
+	return written{e.text, e.pastes}
+}
+
+// remember fills an empty history with the questions that wait from an earlier run.
+func (m *model) remember() {
+	if len(m.in.history) > 0 {
+		return
 	}
-	e.clear()
+	for i := range m.s.Queue {
+		m.in.keep(asWritten(m.s.Queue[i].Text))
+	}
+}
+
+// recalled reports whether the text is one of the history, as it was.
+func (e *input) recalled() bool {
+	return e.back > 0 && e.text == e.history[len(e.history)-e.back].text
 }
 
 // recall goes through what was sent before, by +1 back and by -1 forward.
@@ -74,8 +108,11 @@ func (e *input) recall(by int) {
 	}
 	if back == 0 {
 		e.set("")
+		e.pastes = nil
 	} else {
-		e.set(e.history[len(e.history)-back])
+		w := e.history[len(e.history)-back]
+		e.set(w.text)
+		e.pastes = slices.Clone(w.pastes)
 	}
 	e.back = back
 }

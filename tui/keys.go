@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"strings"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"deltafin/tui/theme"
@@ -61,59 +59,61 @@ type binding struct {
 	help string
 	when when
 	at   place // where the key works; the leader and the name work everywhere
-	foot bool  // shown in the footer where there is room
+	foot int   // place among the keys of the footer, the first stay longest; 0 for none
 	do   func(*model) tea.Cmd
 }
 
 // bindings returns the table. Keys of plain editing are not in it.
 func bindings() []binding {
 	return []binding{
-		{"send", "enter", "", "send", atRest, inInput, true, (*model).send},
-		{"queue", "enter", "", "queue", working, inInput, false, (*model).send},
-		{"newline", "alt+enter", "", "new line (also ctrl+j)", always, anywhere, false, newline},
-		{"pause", "ctrl+c", "", "pause after this token", working, anywhere, true, (*model).pause},
-		{"clear", "ctrl+c", "", "clear; twice on an empty line quits", atRest, anywhere, true, (*model).clearOrQuit},
-		{"break-in", "ctrl+s", "", "break in now", working, anywhere, true, (*model).breakIn},
-		{"resume", "ctrl+r", "", "go on", atRest, anywhere, true, (*model).resume},
-		{"commands", "ctrl+p", "", "commands", always, anywhere, true, (*model).openPalette},
-		{"panels", "f2", "", "panels", always, anywhere, true, (*model).cyclePanels},
-		{"sessions", "f3", "l", "sessions", always, anywhere, true, (*model).openThreads},
-		{"search", "", "/", "search all texts", always, anywhere, false, (*model).openSearch},
-		{"rename", "f4", "r", "rename", always, anywhere, false, (*model).openRename},
-		{"new", "", "n", "new thread", always, anywhere, false, (*model).newThread},
-		{"fork", "", "f", "fork here", always, anywhere, false, (*model).fork},
-		{"regenerate", "", "g", "answer once more with another seed", always, anywhere, false, (*model).regenerate},
-		{"undo", "", "u", "leave the last question out", always, anywhere, false, (*model).undo},
-		{"redo", "", "U", "take it in again", always, anywhere, false, (*model).redo},
-		{"thinking", " ", "t", "open or fold the thinking", always, inText, false, (*model).toggleThinking},
-		{"copy", "Y", "y", "copy the answer's source", always, inText, false, (*model).copyAnswer},
-		{"export", "", "x", "export (md, json, html, txt)", always, anywhere, false, (*model).openExport},
-		{"unqueue", "delete", "k", "take a question out of the queue (the last, or the one chosen)", always, inQueue, false, (*model).unqueue},
-		{"sooner", "ctrl+up", "", "move that question one place forward", always, anywhere, false, (*model).sooner},
-		{"later", "ctrl+down", "", "move that question one place back", always, anywhere, false, (*model).later},
-		{"take-over", "", "o", "ask the window that drives the engine to hand it over", always, anywhere, false, (*model).openTakeOver},
-		{"detach", "", "d", "leave; the job goes on", always, anywhere, false, (*model).detach},
-		{"editor", "", "e", "edit the text in your editor ($VISUAL, $EDITOR)", always, anywhere, false, (*model).edit},
-		{"mouse", "f6", "m", "mouse on or off", always, anywhere, false, (*model).toggleMouse},
-		{"theme-dark", "", "", "dark theme", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Dark) }},
-		{"theme-light", "", "", "light theme", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Light) }},
-		{"theme-mono", "", "", "theme without colours", always, anywhere, false, func(m *model) tea.Cmd { return m.setLook(theme.Mono) }},
-		{"freeze", "f7", "", "freeze the screen until a key", always, anywhere, false, (*model).freeze},
-		{"page up", "pgup", "", "scroll up", always, anywhere, false, func(m *model) tea.Cmd { return m.page(-1) }},
-		{"page down", "pgdown", "", "scroll down", always, anywhere, false, func(m *model) tea.Cmd { return m.page(1) }},
-		{"follow", "end", "", "follow the newest text", always, anywhere, false, (*model).follow},
-		{"repaint", "ctrl+l", "", "repaint", always, anywhere, false, func(*model) tea.Cmd { return tea.ClearScreen }},
-		{"suspend", "ctrl+z", "", "why the program is not stopped", always, anywhere, false, (*model).noSuspend},
-		{"help", "f1", "", "help", always, anywhere, true, (*model).openHelp},
-		{"next pane", "tab", "", "next pane; completes a path behind @", always, anywhere, false, (*model).tab},
-		{"previous pane", "shift+tab", "", "previous pane", always, anywhere, false, func(m *model) tea.Cmd { return m.turnFocus(-1) }},
-		{"zoom", "z", "", "pane over the whole window, and back", always, inPane, false, (*model).toggleZoom},
-		{"previous turn", "[", "", "previous turn", always, inText, false, func(m *model) tea.Cmd { return m.turn(-1) }},
-		{"next turn", "]", "", "next turn", always, inText, false, func(m *model) tea.Cmd { return m.turn(1) }},
-		{"copy block", "y", "", "copy the source of the lowest block on the screen", always, inText, false, (*model).copyBlock},
-		{"open", "enter", "", "open the thread chosen", always, inThreads, false, (*model).openChosen},
-		{"pane help", "?", "", "keys of this pane", always, inPane, false, (*model).openPaneHelp},
-		{"quit", "", "q", "pause, save and quit", always, anywhere, false, (*model).quit},
+		{"send", "enter", "", "send", atRest, inInput, 1, (*model).send},
+		{"queue", "enter", "", "queue", working, inInput, 1, (*model).send},
+		{"newline", "alt+enter", "", "new line (also ctrl+j)", always, anywhere, 0, newline},
+		{"pause", "ctrl+c", "", "pause after this token", working, anywhere, 1, (*model).pause},
+		{"clear", "ctrl+c", "", "clear; twice on an empty line quits", atRest, anywhere, 0, (*model).clearOrQuit},
+		{"break-in", "ctrl+s", "", "break in now", working, anywhere, 6, (*model).breakIn},
+		{"resume", "ctrl+r", "", "go on", atRest, anywhere, 1, (*model).resume},
+		{"commands", "ctrl+p", "", "commands", always, anywhere, 3, (*model).openPalette},
+		{"panels", "f2", "", "panels", always, anywhere, 5, (*model).cyclePanels},
+		{"sessions", "f3", "l", "sessions", always, anywhere, 7, (*model).openThreads},
+		{"search", "", "/", "search all texts", always, anywhere, 8, (*model).openSearch},
+		{"rename", "f4", "r", "rename", always, anywhere, 0, (*model).openRename},
+		{"new", "", "n", "new thread", always, anywhere, 0, (*model).newThread},
+		{"fork", "", "f", "fork here", always, anywhere, 0, (*model).fork},
+		{"regenerate", "", "g", "answer once more with another seed", always, anywhere, 0, (*model).regenerate},
+		{"undo", "", "u", "leave the last question out", always, anywhere, 0, (*model).undo},
+		{"redo", "", "U", "take it in again", always, anywhere, 0, (*model).redo},
+		{"thinking", " ", "t", "open or fold the thinking", always, inText, 0, (*model).toggleThinking},
+		{"copy", "Y", "y", "copy the answer's source", always, inText, 10, (*model).copyAnswer},
+		{"export", "", "x", "export (md, json, html, txt)", always, anywhere, 11, (*model).openExport},
+		{"unqueue", "delete", "k", "take a question out of the queue (the last, or the one chosen)", always, inQueue, 0, (*model).unqueue},
+		{"sooner", "ctrl+up", "", "move that question one place forward", always, anywhere, 0, (*model).sooner},
+		{"later", "ctrl+down", "", "move that question one place back", always, anywhere, 0, (*model).later},
+		{"take-over", "", "o", "ask the window that drives the engine to hand it over", always, anywhere, 0, (*model).openTakeOver},
+		{"detach", "", "d", "leave; the job goes on", always, anywhere, 0, (*model).detach},
+		{"editor", "", "e", "edit the text in your editor ($VISUAL, $EDITOR)", always, anywhere, 0, (*model).edit},
+		{"mouse", "f6", "m", "mouse on or off", always, anywhere, 0, (*model).toggleMouse},
+		{"theme-dark", "", "", "dark theme", always, anywhere, 0, func(m *model) tea.Cmd { return m.setLook(theme.Dark) }},
+		{"theme-light", "", "", "light theme", always, anywhere, 0, func(m *model) tea.Cmd { return m.setLook(theme.Light) }},
+		{"theme-mono", "", "", "theme without colours", always, anywhere, 0, func(m *model) tea.Cmd { return m.setLook(theme.Mono) }},
+		{"freeze", "f7", "", "freeze the screen until a key", always, anywhere, 0, (*model).freeze},
+		{"page up", "pgup", "", "scroll up", always, anywhere, 0, func(m *model) tea.Cmd { return m.page(-1) }},
+		{"page down", "pgdown", "", "scroll down", always, anywhere, 0, func(m *model) tea.Cmd { return m.page(1) }},
+		{"top", "home", "", "scroll to the beginning", always, anywhere, 0, (*model).top},
+		{"follow", "end", "", "follow the newest text", always, anywhere, 0, (*model).bottom},
+		{"repaint", "ctrl+l", "", "repaint", always, anywhere, 0, func(*model) tea.Cmd { return tea.ClearScreen }},
+		{"suspend", "ctrl+z", "", "why the program is not stopped", always, anywhere, 0, (*model).noSuspend},
+		{"help", "f1", "", "help", always, anywhere, 2, (*model).openHelp},
+		{"next pane", "tab", "", "next pane; completes a path behind @", always, anywhere, 9, (*model).tab},
+		{"previous pane", "shift+tab", "", "previous pane", always, anywhere, 0, func(m *model) tea.Cmd { return m.turnFocus(-1) }},
+		{"zoom", "z", "", "pane over the whole window, and back", always, inPane, 0, (*model).toggleZoom},
+		{"previous turn", "[", "", "previous turn", always, inText, 0, func(m *model) tea.Cmd { return m.turn(-1) }},
+		{"next turn", "]", "", "next turn", always, inText, 0, func(m *model) tea.Cmd { return m.turn(1) }},
+		{"copy block", "y", "", "copy the source of the lowest block on the screen", always, inText, 0, (*model).copyBlock},
+		{"open", "enter", "", "open the thread chosen", always, inThreads, 0, (*model).openChosen},
+		{"filter", "/", "", "find a session by its title", always, inThreads, 0, (*model).openThreads},
+		{"pane help", "?", "", "keys of this pane", always, inPane, 0, (*model).openPaneHelp},
+		{"quit", "", "q", "pause, save and quit", always, anywhere, 0, (*model).quit},
 	}
 }
 
@@ -135,6 +135,14 @@ func (b *binding) label() string {
 		return "/" + b.name
 	}
 	return key
+}
+
+// title is a binding in a list: its name, and what it does if that says more.
+func (b *binding) title() string {
+	if b.name == b.help {
+		return b.name
+	}
+	return b.name + ": " + b.help
 }
 
 // fits reports whether a binding is of use now.
@@ -175,31 +183,4 @@ func Keys() []Key {
 		out = append(out, k)
 	}
 	return out
-}
-
-// footer names the keys that matter now, as many as fit in w cells.
-func footer(bs []binding, busy, paused bool, focus string, w int) string {
-	var b strings.Builder
-	if focus != "" {
-		b.WriteString(" [" + focus + "]  esc input ")
-	}
-	for i := range bs {
-		k := &bs[i]
-		if focus != "" && k.at >= inPane && k.at.has(focus) {
-			key, _, _ := strings.Cut(k.label(), " (")
-			if s := " " + key + " " + k.name + " "; b.Len()+len(s) <= w {
-				b.WriteString(s)
-			}
-			continue
-		}
-		if focus != "" || !k.foot || !k.fits(busy) || k.name == "resume" && !paused || k.name == "clear" {
-			continue
-		}
-		s := " " + k.key + " " + k.help + " "
-		if b.Len()+len(s) > w {
-			break
-		}
-		b.WriteString(s)
-	}
-	return b.String()
 }

@@ -48,8 +48,9 @@ type (
 		err  error
 	}
 	hitsMsg struct {
-		hits []session.Hit
-		err  error
+		query string
+		hits  []session.Hit
+		err   error
 	}
 	doneMsg struct {
 		note string // said when it worked
@@ -333,7 +334,7 @@ func (m *model) answered(msg tea.Msg) tea.Cmd {
 		}
 	case hitsMsg:
 		if err = msg.err; err == nil {
-			m.showHits(msg.hits)
+			m.showHits(msg.query, msg.hits)
 		}
 	case doneMsg:
 		if err = msg.err; err == nil {

@@ -206,6 +206,9 @@ func (m *model) inputRows(l layout) []string {
 			hint = "folder of a model; Enter alone takes the demonstration model"
 		case m.s.State.Busy():
 			hint = "ask a follow-up (enter queues it while the model works)"
+			if l.w >= 110 {
+				hint = "ask a follow-up (enter queues it while the model works; ctrl+s breaks in now)"
+			}
 		case m.s.State == pane.Paused, m.s.State == pane.Stopped:
 			hint = "Enter goes on where it stopped"
 		}
@@ -237,9 +240,9 @@ func (m *model) foot(w int) string {
 		if d := m.cost.cost.First; d > 0 {
 			s += "   first word in " + pane.Took(d)
 		}
-		return text.Join(s, "f1 help ", w, m.t.Glyphs.Ellipsis)
+		return text.Join(s, m.sendHint(), w, m.t.Glyphs.Ellipsis)
 	}
-	return m.t.Dim.Render(footer(m.keys, m.s.State.Busy(), m.s.State == pane.Paused || m.s.State == pane.Stopped, m.focus, w))
+	return m.t.Dim.Render(m.footer(w))
 }
 
 // strip is the panels in two lines.

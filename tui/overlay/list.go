@@ -95,12 +95,18 @@ func (l *List) Chosen() (it Item, ok bool) {
 	return it, false
 }
 
+// hintRows is the height from which the last row says the keys.
+const hintRows = 8
+
 // Draw draws the overlay as exactly h lines of w cells.
 func (l *List) Draw(t *theme.Theme, w, h int) []string {
 	in, g := w-4, t.Glyphs
 	lines := []string{text.CutLeft("> "+l.Filter+g.Cursor, max(in, 0))}
 	shown := l.Shown()
-	rows := max(1, h-3)
+	rows, hint := max(1, h-3), h >= hintRows
+	if hint {
+		rows--
+	}
 	from := max(0, min(l.At-rows/2, len(shown)-rows))
 	for i := from; i < len(shown) && i < from+rows; i++ {
 		row := "  "
@@ -119,6 +125,16 @@ func (l *List) Draw(t *theme.Theme, w, h int) []string {
 	}
 	if len(shown) == 0 && l.Empty != "" {
 		lines = append(lines, text.Wrap(l.Empty, max(in, 1))...)
+	}
+	if hint {
+		for len(lines) < h-3 {
+			lines = append(lines, "")
+		}
+		keys := "type to filter   up/down choose   enter takes it   esc closes"
+		if l.Prompt {
+			keys = "enter takes it   esc closes"
+		}
+		lines = append(lines[:h-3], t.Dim.Render(text.Elide(keys, max(in, 0), g.Ellipsis)))
 	}
 	return pane.Box(t, l.Title, answer, lines, w, h, true)
 }
