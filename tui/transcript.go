@@ -150,7 +150,7 @@ func (r *transcript) build() {
 			if u.Role != session.User {
 				name = string(u.Role)
 			}
-			r.parts = append(r.parts, part{r.t.You.Render(name) + r.t.Dim.Render(when), md.Parse(u.Body.Text, r.docOptions(r.t.Text)), u.ID})
+			r.parts = append(r.parts, part{r.t.You.Render(name) + r.t.Dim.Render(when), md.Parse(asked(u), r.docOptions(r.t.Text)), u.ID})
 		}
 	}
 }

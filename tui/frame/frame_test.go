@@ -217,6 +217,16 @@ func TestPlainAppendsCleanLines(t *testing.T) {
 	}
 }
 
+// TestAlternateScreenIsLeftClear: a multiplexer whose window grew would show rows of
+// it among those of the shell.
+func TestAlternateScreenIsLeftClear(t *testing.T) {
+	out := &tty{}
+	n, err := io.WriteString(frame.NewWriter(out), "\x1b[?1049l")
+	if got := strings.Join(out.writes, ""); n != 8 || err != nil || got != "\x1b[2J\x1b[?1049l" {
+		t.Errorf("%d, %v: wrote %q", n, err, got)
+	}
+}
+
 func TestRestoreLeavesEveryMode(t *testing.T) {
 	for _, mode := range []string{"?2026l", "?25h", "?1000l", "?1002l", "?1003l", "?1006l", "?1004l", "?2004l", "?1049l", "[0m", "9;4;0"} {
 		if !strings.Contains(frame.Restore, mode) {

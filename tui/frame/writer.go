@@ -115,12 +115,23 @@ func (w *Writer) flush() error {
 	return err
 }
 
+// leaveAlt leaves the alternate screen.
+const leaveAlt = "\x1b[?1049l"
+
 // WriteString passes a sequence through as it is: bubbletea uses it for
-// everything but frames.
+// everything but frames. The alternate screen is cleared before it is left: a
+// multiplexer whose window grew meanwhile would take rows of it along.
 func (w *Writer) WriteString(s string) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.file.Write([]byte(s))
+	b := []byte(s)
+	if s == leaveAlt {
+		b = []byte("\x1b[2J" + s)
+	}
+	if _, err := w.file.Write(b); err != nil {
+		return 0, err
+	}
+	return len(s), nil
 }
 
 // Read reads from the file.
