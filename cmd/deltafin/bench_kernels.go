@@ -8,6 +8,7 @@ import (
 
 	"deltafin/engine/kernel"
 	"deltafin/engine/kernel/kernelbench"
+	"deltafin/ssdio"
 )
 
 // newBenchKernels measures the arithmetic.
@@ -35,9 +36,16 @@ peak rate of multiply-adds for products with many. Takes about a minute and 300 
 			if err != nil {
 				return usage("--kernel: %v", err)
 			}
+			arena, err := ssdio.NewArena(kernelbench.WeightBytes, 1, 0) // large pages, as for the experts of a model
+			if err != nil {
+				return err
+			}
+			slot := arena.Get()
+			defer func() { slot.Free(); arena.Close() }()
 			status := newStatus(s)
 			rows, err := kernelbench.Run(c.Context(), kernelbench.Options{Level: table, Workers: threads, Budget: budget,
-				Each: func(r kernelbench.Row) { status.set("%s: %.4g %s", r.Name, r.Value, r.Unit) }})
+				Weights: slot.Buffer(0, kernelbench.WeightBytes).Bytes(),
+				Each:    func(r kernelbench.Row) { status.set("%s: %.4g %s", r.Name, r.Value, r.Unit) }})
 			status.clear()
 			if err != nil {
 				return err

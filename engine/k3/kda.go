@@ -84,7 +84,7 @@ func (b *kdaBuffers) init(r *Runner) {
 	b.r = r
 	b.work = make([][]float32, r.pool.Workers())
 	for i := range b.work {
-		b.work[i] = make([]float32, 5*r.m.cfg.KDAHeadDim)
+		b.work[i] = kernel.Floats(5 * r.m.cfg.KDAHeadDim)
 	}
 }
 

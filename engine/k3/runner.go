@@ -251,7 +251,7 @@ func rowGrain(d int) int { return max(16384/max(d, 1), 1) }
 // sized returns n floats, reusing buf if it is large enough. Content is arbitrary.
 func sized(buf []float32, n int) []float32 {
 	if cap(buf) < n {
-		return make([]float32, n)
+		return kernel.Floats(n)
 	}
 	return buf[:n]
 }

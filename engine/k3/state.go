@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"deltafin/engine/checkpoint"
+	"deltafin/engine/kernel"
 )
 
 // A State is one conversation up to a position: all that the model carries from
@@ -39,7 +40,7 @@ func (m *Model) NewState() *State {
 	st := &State{layers: make([]layerState, c.Layers)}
 	for i := range st.layers {
 		if !c.MLALayer[i] {
-			st.layers[i].s = make([]float32, c.KDAHeads*c.KDAHeadDim*c.KDAHeadDim)
+			st.layers[i].s = kernel.Floats(c.KDAHeads * c.KDAHeadDim * c.KDAHeadDim)
 			st.layers[i].conv = make([]float32, 3*(c.ConvKernel-1)*c.KDAInner())
 		}
 	}

@@ -965,7 +965,8 @@ end38:
 	MOVQ R8, y+0(FP)
 	ADDQ $-4, R8
 	MOVQ rows+24(FP), R9
-	ANDQ $-4, R9
+	SHRQ $2, R9
+	SHLQ $2, R9
 	ADDQ R9, R8
 	VEXTRACTPS $1, X0, (R8)
 	ADDQ R9, R8
@@ -984,7 +985,8 @@ end34:
 	ADDQ SI, CX
 	ADDQ SI, CX
 	MOVQ rows+24(FP), SI
-	ANDQ $-4, SI
+	SHRQ $2, SI
+	SHLQ $2, SI
 	MOVQ y+0(FP), DX
 	ADDQ SI, DX
 	ADDQ SI, DX
@@ -1196,7 +1198,8 @@ end50:
 	MOVQ R8, y+0(FP)
 	ADDQ $-4, R8
 	MOVQ rows+24(FP), R9
-	ANDQ $-4, R9
+	SHRQ $2, R9
+	SHLQ $2, R9
 	ADDQ R9, R8
 	VEXTRACTPS $1, X0, (R8)
 	ADDQ R9, R8
@@ -1215,7 +1218,8 @@ end46:
 	ADDQ SI, CX
 	ADDQ SI, CX
 	MOVQ rows+24(FP), SI
-	ANDQ $-4, SI
+	SHRQ $2, SI
+	SHLQ $2, SI
 	MOVQ y+0(FP), DX
 	ADDQ SI, DX
 	ADDQ SI, DX
@@ -1477,7 +1481,8 @@ end60:
 	MOVQ R13, y+0(FP)
 	ADDQ $-4, R13
 	MOVQ rows+24(FP), R15
-	ANDQ $-4, R15
+	SHRQ $2, R15
+	SHLQ $2, R15
 	ADDQ R15, R13
 	VEXTRACTPS $1, X0, (R13)
 	ADDQ R15, R13
@@ -1499,7 +1504,8 @@ end58:
 	ADDQ R8, SI
 	ADDQ R10, R9
 	MOVQ rows+24(FP), R8
-	ANDQ $-4, R8
+	SHRQ $2, R8
+	SHLQ $2, R8
 	MOVQ y+0(FP), DI
 	ADDQ R8, DI
 	ADDQ R8, DI
@@ -1881,7 +1887,8 @@ end78:
 	MOVQ R13, y+0(FP)
 	ADDQ $-4, R13
 	MOVQ rows+24(FP), R15
-	ANDQ $-4, R15
+	SHRQ $2, R15
+	SHLQ $2, R15
 	ADDQ R15, R13
 	VEXTRACTPS $1, X1, (R13)
 	ADDQ R15, R13
@@ -1903,7 +1910,8 @@ end74:
 	ADDQ R8, SI
 	ADDQ R10, R9
 	MOVQ rows+24(FP), R8
-	ANDQ $-4, R8
+	SHRQ $2, R8
+	SHLQ $2, R8
 	MOVQ y+0(FP), DI
 	ADDQ R8, DI
 	ADDQ R8, DI

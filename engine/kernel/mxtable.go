@@ -6,7 +6,7 @@ import "math"
 // byte the upper bytes of the 16 values as BF16, then the lower bytes. 8 KiB, of
 // which a real weight uses the few scales near its own size.
 func mxBytes() []byte {
-	out := make([]byte, 0, 256*32)
+	out := onLine(make([]byte, 256*32+lineBytes-1))[:0]
 	for s := range 256 {
 		var hi, lo [16]byte
 		for c := range hi {
@@ -21,7 +21,7 @@ func mxBytes() []byte {
 // mxFloats is the table of the levels that look up float32: 16 little-endian
 // values for every scale byte, 16 KiB.
 func mxFloats() []byte {
-	out := make([]byte, 0, 256*64)
+	out := onLine(make([]byte, 256*64+lineBytes-1))[:0]
 	for s := range 256 {
 		for c := range 16 {
 			b := math.Float32bits(e2m1[c] * e8m0(byte(s)))

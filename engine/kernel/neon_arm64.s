@@ -1477,7 +1477,8 @@ end38:
 	MOVD R8, y+0(FP)
 	ADD $-4, R8, R8
 	MOVD rows+24(FP), R9
-	AND $-4, R9, R9
+	LSR $2, R9, R9
+	LSL $2, R9, R9
 	ADD R9, R8, R8
 	VST1 V0.S[1], (R8)
 	ADD R9, R8, R8
@@ -1502,7 +1503,8 @@ end34:
 	ADD R4, R2, R2
 	ADD R4, R2, R2
 	MOVD rows+24(FP), R4
-	AND $-4, R4, R4
+	LSR $2, R4, R4
+	LSL $2, R4, R4
 	MOVD y+0(FP), R3
 	ADD R4, R3, R3
 	ADD R4, R3, R3
@@ -1894,7 +1896,8 @@ end50:
 	MOVD R8, y+0(FP)
 	ADD $-4, R8, R8
 	MOVD rows+24(FP), R9
-	AND $-4, R9, R9
+	LSR $2, R9, R9
+	LSL $2, R9, R9
 	ADD R9, R8, R8
 	VST1 V0.S[1], (R8)
 	ADD R9, R8, R8
@@ -1919,7 +1922,8 @@ end46:
 	ADD R4, R2, R2
 	ADD R4, R2, R2
 	MOVD rows+24(FP), R4
-	AND $-4, R4, R4
+	LSR $2, R4, R4
+	LSL $2, R4, R4
 	MOVD y+0(FP), R3
 	ADD R4, R3, R3
 	ADD R4, R3, R3
@@ -2568,7 +2572,8 @@ end60:
 	MOVD R15, y+0(FP)
 	ADD $-4, R15, R15
 	MOVD rows+24(FP), R19
-	AND $-4, R19, R19
+	LSR $2, R19, R19
+	LSL $2, R19, R19
 	ADD R19, R15, R15
 	VST1 V0.S[1], (R15)
 	ADD R19, R15, R15
@@ -2596,7 +2601,8 @@ end58:
 	ADD R6, R4, R4
 	ADD R8, R7, R7
 	MOVD rows+24(FP), R6
-	AND $-4, R6, R6
+	LSR $2, R6, R6
+	LSL $2, R6, R6
 	MOVD y+0(FP), R5
 	ADD R6, R5, R5
 	ADD R6, R5, R5
@@ -3699,7 +3705,8 @@ end78:
 	MOVD R15, y+0(FP)
 	ADD $-4, R15, R15
 	MOVD rows+24(FP), R19
-	AND $-4, R19, R19
+	LSR $2, R19, R19
+	LSL $2, R19, R19
 	ADD R19, R15, R15
 	VST1 V1.S[1], (R15)
 	ADD R19, R15, R15
@@ -3727,7 +3734,8 @@ end74:
 	ADD R6, R4, R4
 	ADD R8, R7, R7
 	MOVD rows+24(FP), R6
-	AND $-4, R6, R6
+	LSR $2, R6, R6
+	LSL $2, R6, R6
 	MOVD y+0(FP), R5
 	ADD R6, R5, R5
 	ADD R6, R5, R5

@@ -8,10 +8,10 @@ type Scratch struct {
 	d []float64
 }
 
-// floats returns n floats with any content, valid until the next call.
+// floats returns n floats on a cache line with any content, valid until the next call.
 func (s *Scratch) floats(n int) []float32 {
 	if cap(s.f) < n {
-		s.f = make([]float32, n)
+		s.f = Floats(n)
 	}
 	return s.f[:n]
 }

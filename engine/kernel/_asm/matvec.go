@@ -1,14 +1,17 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // matVecs writes y[r] = w[r] . x for rows of whole 16-column blocks.
 //
 // A lane is one chain of dependent additions, so four rows are worked on at a time
-// to fill the pipes. They are not neighbours but a quarter of all rows apart: each
-// of the four streams then runs through memory without a gap, which is what the
-// hardware fetches ahead best. What is left over after four equal streams is done
-// row by row.
+// to fill the pipes (MXFP4 on avx2: two, see matVecMX). They are not neighbours but
+// a quarter of all rows apart: each of the four streams then runs through memory
+// without a gap, which is what the hardware fetches ahead best. What is left over
+// after four equal streams is done row by row.
 func matVecs(m *asm) {
 	for _, format := range []string{"f32", "bf16"} {
 		name := map[string]string{"f32": "matVecF32", "bf16": "matVecBF16"}[format]
@@ -24,13 +27,13 @@ func matVecs(m *asm) {
 	})
 }
 
-// streams writes the frame of a one-row product: row for four rows at a time,
+// streams writes the frame of a one-row product: row for n rows at a time (2 or 4),
 // then for one. row must move w on by rowBytes bytes and s, whose rows follow
 // without gaps, by one row of scaleStride bytes ("": there are no scales).
-func (m *asm) streams(scaleStride string, rowBytes func(t reg), fold func([][]vec) vec, row func(n int, w, s rows, acc [][]vec)) {
+func (m *asm) streams(n int, scaleStride string, rowBytes func(t reg), fold func([][]vec) vec, row func(n int, w, s rows, acc [][]vec)) {
 	wp, left, apart := m.loadArg("w"), m.loadArg("rows"), m.reg()
 	var sp, scaleApart reg
-	m.shrR(left, 2)
+	m.shrR(left, log2(n))
 	m.argTo(apart, "stride")
 	m.mulR(apart, left)
 	if scaleStride != "" {
@@ -49,13 +52,13 @@ func (m *asm) streams(scaleStride string, rowBytes func(t reg), fold func([][]ve
 		m.addRows(w, t)
 		m.freeReg(t)
 	}
-	w, s := m.rowsFrom(wp, 4, apart), rows{}
+	w, s := m.rowsFrom(wp, n, apart), rows{}
 	if scaleStride != "" {
-		s = m.rowsFrom(sp, 4, scaleApart)
+		s = m.rowsFrom(sp, n, scaleApart)
 	}
-	m.loop(left, func() { turn(4, w, s) })
+	m.loop(left, func() { turn(n, w, s) })
 	m.freeRows(w)
-	for range 3 {
+	for range n - 1 {
 		m.addR(wp, apart)
 		if scaleStride != "" {
 			m.addR(sp, scaleApart)
@@ -64,23 +67,26 @@ func (m *asm) streams(scaleStride string, rowBytes func(t reg), fold func([][]ve
 	if scaleStride != "" {
 		m.freeRows(s)
 	}
-	m.yApart(apart) // y stands at the end of the first stream
+	m.yApart(apart, n) // y stands at the end of the first stream
 	m.argTo(left, "y")
-	for range 3 {
+	for range n - 1 {
 		m.addR(left, apart)
 	}
 	m.toArg("y", left)
 	m.argTo(left, "rows")
-	m.andR(left, 3)
+	m.andR(left, n-1)
 	one := rows{n: 1, ptr: []reg{wp}}
 	m.loop(left, func() { turn(1, one, rows{n: 1, ptr: []reg{sp}}) })
 }
 
-// yApart writes r = bytes between the results of two streams: 4 * (rows / 4).
-func (m *asm) yApart(r reg) {
+// yApart writes r = bytes between the results of two of n streams: 4 * (rows / n).
+func (m *asm) yApart(r reg, n int) {
 	m.argTo(r, "rows")
-	m.andR(r, -4)
+	m.shrR(r, log2(n))
+	m.shlR(r, 2)
 }
+
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
 // prefetchAhead is the distance in bytes, found by measurement.
 const prefetchAhead = 512
@@ -118,7 +124,7 @@ func matVecPlain(m *asm, format string) {
 			m.op(opAnd, d[1], d[1], upper)
 		}
 	}
-	m.streams("", rowBytes, fold, func(n int, w, _ rows, acc [][]vec) {
+	m.streams(4, "", rowBytes, fold, func(n int, w, _ rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(count, "blocks")
 		m.unrolled(count, 64/(16*size)*2, func(blocks int) {
@@ -167,7 +173,7 @@ func (m *asm) finish(acc [][]vec, fold func([][]vec) vec) {
 	m.toArg("y", y)
 	m.addI(y, -4)
 	if len(acc) > 1 {
-		m.yApart(apart)
+		m.yApart(apart, len(acc))
 		for i := 1; i < len(acc); i++ {
 			m.addR(y, apart)
 			m.storeLane(y, s, i)
@@ -192,7 +198,7 @@ func matVecInt8(m *asm) {
 			}
 		}
 	}
-	m.streams("scaleStride", rowBytes, m.foldRows, func(n int, w, s rows, acc [][]vec) {
+	m.streams(4, "scaleStride", rowBytes, m.foldRows, func(n int, w, s rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(left, "blocks")
 		eachLane(acc, func(v vec, _ int, p mem) { m.store(p, v) })
@@ -238,97 +244,6 @@ func matVecInt8(m *asm) {
 		m.place(end)
 		eachLane(acc, func(v vec, _ int, p mem) { m.load(v, p) })
 	})
-}
-
-// matVecMX multiplies MXFP4 rows. On amd64 x must be in the order in which the
-// codes unpack cheaply; permutes makes it.
-//
-// avx2: the 16 bytes of a group go to both halves of a register and are shifted
-// by 0 and 4, which makes the codes of the even columns in the lower and of the
-// odd ones in the upper half. Two lookups give the upper and lower bytes of their
-// bfloat16 values, scale included; interleaved they are words, even words move up
-// by 16 bits, odd ones lose their lower neighbour. Each 16 columns arrive as
-// 0 4 8 12 | 1 5 9 13 and 2 6 10 14 | 3 7 11 15.
-//
-// avx512: 8 bytes go to every 64-bit lane, each 32-bit lane is shifted until its
-// code lies lowest, and one lookup in 16 float32 does the rest. The columns
-// arrive as 0 8 1 9 2 10 ... 7 15.
-//
-// neon: in order.
-func matVecMX(m *asm) {
-	xp, table, t, count := m.reg(), m.loadArg("table"), m.reg(), m.reg()
-	var k []vec // constants of the unpacking
-	switch m.level {
-	case avx2:
-		k = []vec{m.mxMask(), m.konst(bitsConst(0xFFFF0000)), m.vec()}
-		m.i("VMOVDQU %s, %s", m.konstInts(0, 0, 0, 0, 4, 4, 4, 4), m.v(k[2]))
-	case avx512:
-		k = []vec{m.vec()}
-		m.i("VMOVDQU32 %s, %s", m.konstInts(0, 0, 4, 4, 8, 8, 12, 12, 16, 16, 20, 20, 24, 24, 28, 28), m.v(k[0]))
-	case neon:
-		k = []vec{m.mxMask()}
-	}
-	rowBytes := func(t reg) { m.argTo(t, "groups"); m.shlR(t, 4) }
-	fold := [...]func([][]vec) vec{m.foldMX2, m.foldMX512, m.foldRows}[m.level]
-	m.streams("groups", rowBytes, fold, func(n int, w, s rows, acc [][]vec) {
-		m.argTo(xp, "x")
-		m.argTo(count, "groups")
-		m.unrolled(count, 4, func(gs int) {
-			for g := range gs {
-				for i := range n {
-					p := m.row(w, i, 16*g)
-					m.mxTable(t, m.row(s, i, g), table)
-					if g == 0 {
-						m.prefetch(p)
-					}
-					m.mxRow(acc[i], p, at(xp, 128*g), t, table, k)
-				}
-			}
-			m.advance(w, 16*gs)
-			m.advance(s, gs)
-			m.addI(xp, 128*gs)
-		})
-	})
-}
-
-// mxRow adds one group of one row to its lanes.
-func (m *asm) mxRow(acc []vec, p, xp mem, t, table reg, k []vec) {
-	switch m.level {
-	case avx2:
-		c, hi, lo := m.vec(), m.vec(), m.vec()
-		m.i("VBROADCASTI128 %s, %s", p, m.v(c))
-		m.i("VPSRLVD %s, %s, %s", m.v(k[2]), m.v(c), m.v(c))
-		m.op(opAnd, c, c, k[0])
-		m.i("VBROADCASTI128 %s, %s", m.tableMem(t, table, 0), m.v(hi))
-		m.i("VBROADCASTI128 %s, %s", m.tableMem(t, table, 16), m.v(lo))
-		m.i("VPSHUFB %s, %s, %s", m.v(c), m.v(hi), m.v(hi))
-		m.i("VPSHUFB %s, %s, %s", m.v(c), m.v(lo), m.v(lo))
-		m.i("VPUNPCKLBW %s, %s, %s", m.v(hi), m.v(lo), m.v(c))
-		m.i("VPUNPCKHBW %s, %s, %s", m.v(hi), m.v(lo), m.v(hi))
-		for j, words := range []vec{c, hi} {
-			m.shl(lo, words, 16)
-			m.fmaMem(acc[0], lo, xp.plus(64*j))
-			m.op(opAnd, words, words, k[1])
-			m.fmaMem(acc[1], words, xp.plus(64*j+32))
-		}
-		m.free(c, hi, lo)
-	case avx512:
-		for j := range 2 {
-			c := m.vec()
-			m.i("VPBROADCASTQ %s, %s", p.plus(8*j), m.v(c))
-			m.i("VPSRLVD %s, %s, %s", m.v(k[0]), m.v(c), m.v(c))
-			m.i("VPERMPS %s, %s, %s", m.tableMem(t, table, 0), m.v(c), m.v(c))
-			m.fmaMem(acc[0], c, xp.plus(64*j))
-			m.free(c)
-		}
-	case neon:
-		d := m.vecN(8)
-		m.unpackMXNatural(d, p, t, table, k[0])
-		for j := range d {
-			m.fmaMem(acc[j%4], d[j], xp.plus(16*j))
-		}
-		m.free(d...)
-	}
 }
 
 // permutes writes the reorderings of x for matVecMX and, on avx2, matVecBF16.

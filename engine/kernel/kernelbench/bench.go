@@ -17,7 +17,15 @@ type Options struct {
 	Workers int           // workers of the rows "all"; default: GOMAXPROCS
 	Budget  time.Duration // time per row; default 250 ms
 	Each    func(Row)     // called after every row, on the caller's goroutine; may be nil
+
+	// Weights gives the memory that the weights lie in, WeightBytes long and zero.
+	// The engine's lie in large pages, which is worth some percent; nil takes the
+	// Go heap.
+	Weights []byte
 }
+
+// WeightBytes is the size of Options.Weights.
+const WeightBytes = experts * expertBytes
 
 // A Row is one figure. Limit and Ratio are 0 where nothing limits it.
 type Row struct {
@@ -55,6 +63,9 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 	if opt.Level == nil {
 		return nil, fmt.Errorf("kernelbench: no level was chosen")
 	}
+	if n := len(opt.Weights); n != 0 && n != WeightBytes {
+		return nil, fmt.Errorf("kernelbench: %d bytes for weights, need %d", n, WeightBytes)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -82,7 +93,9 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 // fill makes weights that are ordinary numbers in every format: as BF16 between
 // 0.004 and 0.5, as MXFP4 with scales near 1, as int8 any code.
 func (b *bench) fill() {
-	b.data = make([]byte, experts*expertBytes)
+	if b.data = b.opt.Weights; b.data == nil {
+		b.data = make([]byte, WeightBytes)
+	}
 	v := uint32(1)
 	for i := range b.data {
 		v = v*1664525 + 1013904223
@@ -94,12 +107,12 @@ func (b *bench) fill() {
 	}
 	b.side = slices.Repeat([]byte{122, 123, 124, 125}, experts*3*344064/4)
 	b.f32 = slices.Repeat([]byte{0, 0, 0, 0x3C}, 1<<20)
-	b.x = make([]float32, 512*12288)
+	b.x = kernel.Floats(512 * 12288)
 	for i := range b.x {
 		v = v*1664525 + 1013904223
 		b.x[i] = float32(int32(v)) / (1 << 31)
 	}
-	b.y = make([]float32, 512*12288)
+	b.y = kernel.Floats(512 * 12288)
 }
 
 // measure alternates passes of probe and work for the budget and returns the

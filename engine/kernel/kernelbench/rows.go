@@ -172,7 +172,7 @@ func (b *bench) vectors() {
 	read, readAmount := b.readProbe(b.one)
 	mul, mulAmount := b.mulProbe(b.one)
 	const heads, d = 96, 128
-	state := make([]float32, heads*d*d*4) // four layers: more than a cache
+	state := kernel.Floats(heads * d * d * 4) // four layers: more than a cache
 	for i := range state {
 		state[i] = b.x[i%len(b.x)] // pages that nobody wrote would be made during the passes
 	}
