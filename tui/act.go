@@ -141,7 +141,7 @@ func (m *model) edited() tea.Cmd {
 
 func (m *model) estimate(at int) tea.Cmd {
 	q := m.question()
-	if at != m.edits || q.Text == "" || m.s.Model == "" || m.s.ReadOnly { // who watches has no model to count with
+	if at != m.edits || q.Text == "" || m.s.Model == "" || m.s.ReadOnly || m.choices.names != nil { // who watches has no model to count with, who chooses has no path yet
 		return nil
 	}
 	return func() tea.Msg {

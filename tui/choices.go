@@ -73,7 +73,7 @@ func (m *model) listed(msg pathsMsg) tea.Cmd {
 	if more != "" {
 		m.note = more[2:]
 	}
-	m.choices = choices{from: msg.l, names: names}
+	m.choices, m.cost = choices{from: msg.l, names: names}, nil
 	if common := complete.Common(names); len(common) > len(base) {
 		m.in.complete(at, dir+common)
 		return m.edited()

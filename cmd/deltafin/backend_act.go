@@ -159,30 +159,6 @@ func (b *backend) Regenerate(_ context.Context, thread, turn session.ID) error {
 	return k.d.Regenerate(thread, turn, func(h *answers.How) { h.Seed = rand.Uint64() })
 }
 
-// Undo implements tui.Backend.
-func (b *backend) Undo(ctx context.Context, thread session.ID, branch string) error {
-	return b.step(ctx, thread, branch, (*session.Writer).Undo)
-}
-
-// Redo implements tui.Backend.
-func (b *backend) Redo(ctx context.Context, thread session.ID, branch string) error {
-	return b.step(ctx, thread, branch, (*session.Writer).Redo)
-}
-
-func (b *backend) step(ctx context.Context, thread session.ID, branch string, do func(*session.Writer, context.Context, string) (session.ID, error)) error {
-	k, err := b.desk()
-	if err != nil {
-		return err
-	}
-	w, err := k.store.Lock(ctx, thread)
-	if err != nil {
-		return err
-	}
-	defer b.nudge()
-	_, err = do(w, ctx, branch)
-	return errors.Join(err, w.Close())
-}
-
 // Export implements tui.Backend. The file is written aside and renamed, so that one
 // that was there is either whole or replaced.
 func (b *backend) Export(ctx context.Context, thread session.ID, path string) (err error) {
