@@ -78,6 +78,9 @@ func (m *model) footer(w int) string {
 func (m *model) paneFooter(w int) string {
 	var b strings.Builder
 	b.WriteString(" [" + m.focus + "]  esc input ")
+	if m.focus == queuePane { // these two work everywhere, and matter here
+		b.WriteString(" ctrl+up/down move ")
+	}
 	for i := range m.keys {
 		k := &m.keys[i]
 		if k.at < inPane || !k.at.has(m.focus) {

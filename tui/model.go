@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"deltafin/tui/frame"
 	"deltafin/tui/overlay"
 	"deltafin/tui/pane"
+	"deltafin/tui/text"
 	"deltafin/tui/theme"
 )
 
@@ -187,6 +189,9 @@ func (m *model) take() tea.Cmd {
 		m.r = transcript{t: m.t, width: m.r.width, open: m.r.open}
 		cmds = append(cmds, m.readThread(m.s.Thread))
 	}
+	if m.s.Began != began && m.s.State.Busy() {
+		m.elsewhere()
+	}
 	if m.r.follow(&m.s) || m.s.Answers != answers && m.r.thread == m.s.Thread && m.r.thread != 0 {
 		cmds = append(cmds, m.readThread(m.s.Thread), m.readThreads(false))
 	}
@@ -201,6 +206,21 @@ func (m *model) take() tea.Cmd {
 		cmds = append(cmds, m.watch(changed))
 	}
 	return tea.Batch(cmds...)
+}
+
+// elsewhere says that the answer that has begun is not in the thread on the screen,
+// which stays: somebody may be reading it.
+func (m *model) elsewhere() {
+	if m.r.thread == 0 || m.s.Thread == 0 || m.s.Thread == m.r.thread || m.fresh {
+		return
+	}
+	title := m.s.Thread.Short()
+	for i := range m.threads {
+		if m.threads[i].ID == m.s.Thread && m.threads[i].Title != "" {
+			title = m.threads[i].Title
+		}
+	}
+	m.note = fmt.Sprintf("the model now answers in %q; f3 opens it", text.CleanLine(title))
 }
 
 // announce tells a user who looks elsewhere that a long answer has ended.

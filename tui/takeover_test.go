@@ -84,3 +84,16 @@ func TestWhoWatchesGoesAlong(t *testing.T) {
 		t.Errorf("still shows:\n%s", v)
 	}
 }
+
+// TestAnswersElsewhereAreTold: the owner's screen stays where its user reads, and says
+// where the model works.
+func TestAnswersElsewhereAreTold(t *testing.T) {
+	s := open(t, "idle", 80, 24)
+	s.f.Set(func(p *tui.Sample) {
+		p.State, p.Thread, p.Turn, p.Tokens, p.Began = pane.Prefill, 0x1b2c000000000002, 0, nil, tuitest.Now
+	})
+	s.send(tui.TickForTest)
+	if v := s.m.View(); !strings.Contains(v, `answers in "grant draft"; f3 opens it`) || !strings.Contains(v, "tidal-lock review") {
+		t.Errorf("shown:\n%s", v)
+	}
+}
