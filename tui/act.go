@@ -163,7 +163,7 @@ func (m *model) question() Question {
 func (m *model) send() tea.Cmd {
 	q := m.question()
 	if q.Text == "" {
-		if m.s.State == pane.Paused || m.s.State == pane.Stopped {
+		if m.stands() || m.queueWaits() {
 			return m.resume()
 		}
 		if m.s.State == pane.Setup {

@@ -16,7 +16,7 @@ type footKey struct {
 
 // footKeys are the keys that matter now, in the order they are written.
 func (m *model) footKeys() []footKey {
-	busy, waits := m.s.State.Busy(), m.s.State == pane.Paused || m.s.State == pane.Stopped
+	busy, waits := m.s.State.Busy(), m.stands() || m.queueWaits()
 	typing := m.in.text != ""
 	var out []footKey
 	for i := range m.keys {
@@ -46,6 +46,15 @@ func (m *model) footKeys() []footKey {
 		}
 	}
 	return out
+}
+
+// stands reports whether an answer waits for the user.
+func (m *model) stands() bool { return m.s.State == pane.Paused || m.s.State == pane.Stopped }
+
+// queueWaits reports whether questions wait that do not begin by themselves, such as
+// those of an earlier run.
+func (m *model) queueWaits() bool {
+	return m.s.State == pane.Idle && len(m.s.Queue) > 0 && m.s.NextIn == 0 && m.s.Answers == 0
 }
 
 // footer names the keys that matter now, as many as fit in w cells.

@@ -161,3 +161,22 @@ func TestFilterInTheSessions(t *testing.T) {
 		t.Errorf("the title is not found:\n%s", v)
 	}
 }
+
+// TestQueueOfAnEarlierRunBegins: questions that wait and do not begin by themselves are
+// told of, and Enter on an empty line begins with them.
+func TestQueueOfAnEarlierRunBegins(t *testing.T) {
+	s := open(t, "idle", 80, 24)
+	s.press("enter")
+	if calls := s.f.Calls(); len(calls) != 0 {
+		t.Errorf("after an answer the queue goes on by itself: %v", calls)
+	}
+	s.f.Set(func(p *tui.Sample) { p.Answers, p.Tokens = 0, nil })
+	s.send(tui.TickForTest)
+	if v := s.m.View(); !strings.Contains(v, "Enter begins with the questions that wait") || !strings.Contains(v, "ctrl+r go on") {
+		t.Errorf("not told:\n%s", v)
+	}
+	s.press("enter")
+	if calls := s.f.Calls(); len(calls) != 1 || calls[0] != "resume" {
+		t.Errorf("asked %v", calls)
+	}
+}

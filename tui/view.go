@@ -209,8 +209,10 @@ func (m *model) inputRows(l layout) []string {
 			if l.w >= 110 {
 				hint = "ask a follow-up (enter queues it while the model works; ctrl+s breaks in now)"
 			}
-		case m.s.State == pane.Paused, m.s.State == pane.Stopped:
+		case m.stands():
 			hint = "Enter goes on where it stopped"
+		case m.queueWaits():
+			hint = "Enter begins with the questions that wait"
 		}
 		return []string{" > " + m.t.Dim.Render(hint)}
 	}
