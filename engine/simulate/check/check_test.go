@@ -217,6 +217,33 @@ func TestWaveTimesAreTakenApart(t *testing.T) {
 	}
 }
 
+// TestFastestOfEveryStepCounts: with the counts of the fastest run, and of whole runs
+// where steps are not independent.
+func TestFastestOfEveryStepCounts(t *testing.T) {
+	a := Side{Time: 30, Read: 1, Steps: []time.Duration{10, 20}}
+	b := Side{Time: 25, Read: 2, Steps: []time.Duration{12, 13}}
+	if got := undisturbed([]Side{a, b}); got.Time != 23 || got.Read != 2 || b.Steps[0] != 12 {
+		t.Errorf("%+v of %+v and %+v", got, a, b)
+	}
+	a.Steps, b.Steps = nil, nil
+	if got := undisturbed([]Side{a, b}); got.Time != 25 || got.Read != 2 {
+		t.Errorf("%+v of whole runs", got)
+	}
+	x := measured{}
+	for phase := range x.real {
+		x.real[phase], x.fromMemory[phase] = []Side{a, b}, []Side{b, b}
+	}
+	if !x.disturbed() {
+		t.Error("a run that betters the first by a sixth is not the last")
+	}
+	for phase := range x.real {
+		x.real[phase] = []Side{b, a}
+	}
+	if x.disturbed() {
+		t.Error("a run that betters nothing asks for another")
+	}
+}
+
 // TestReportSaysWhatDiffers: the table and the JSON of a row that passes and one that
 // does not.
 func TestReportSaysWhatDiffers(t *testing.T) {

@@ -47,7 +47,8 @@ type Side struct {
 	Counts expert.Counts
 	Read   int64 // bytes from drives
 	// Steps add up to Time: the layers of all passes, and what is between passes. They
-	// are nil for what was simulated.
+	// are nil for what was simulated, and where they are not independent: of a trunk
+	// that is streamed on and on, a layer that is late makes the next one early.
 	Steps []time.Duration
 }
 
@@ -56,6 +57,9 @@ type Side struct {
 // bytes are those of the fastest run.
 func undisturbed(runs []Side) Side {
 	out := slices.MinFunc(runs, func(a, b Side) int { return cmp.Compare(a.Time, b.Time) })
+	if out.Steps == nil {
+		return out
+	}
 	out.Time, out.Steps = 0, slices.Clone(out.Steps)
 	for i := range out.Steps {
 		for _, r := range runs {
@@ -118,6 +122,9 @@ func runOnce(ctx context.Context, e *engine.Engine, c *Config, t *text) (out [2]
 		*s = Side{Counts: now.Experts.Total, Read: now.Drives.Total.Read, Steps: steps}
 		for _, d := range steps {
 			s.Time += d
+		}
+		if c.Streamed {
+			s.Steps = nil
 		}
 		e.Streaming(&before)
 	}
