@@ -189,7 +189,7 @@ func (m *model) take() tea.Cmd {
 		m.r = transcript{t: m.t, width: m.r.width, open: m.r.open}
 		cmds = append(cmds, m.readThread(m.s.Thread))
 	}
-	if m.s.Began != began && m.s.State.Busy() {
+	if m.s.Began != began || m.s.Thread != thread {
 		m.elsewhere()
 	}
 	if m.r.follow(&m.s) || m.s.Answers != answers && m.r.thread == m.s.Thread && m.r.thread != 0 {
@@ -214,13 +214,11 @@ func (m *model) elsewhere() {
 	if m.r.thread == 0 || m.s.Thread == 0 || m.s.Thread == m.r.thread || m.fresh {
 		return
 	}
-	title := m.s.Thread.Short()
-	for i := range m.threads {
-		if m.threads[i].ID == m.s.Thread && m.threads[i].Title != "" {
-			title = m.threads[i].Title
-		}
+	what := "an answer of " + m.s.Thread.Short()
+	if q, _, _ := strings.Cut(m.s.Question, "\n"); q != "" {
+		what = fmt.Sprintf("%q", text.Elide(text.CleanLine(q), 40, m.t.Glyphs.Ellipsis))
 	}
-	m.note = fmt.Sprintf("the model now answers in %q; f3 opens it", text.CleanLine(title))
+	m.note = "the model now works on " + what + ", in another thread; f3 opens it"
 }
 
 // announce tells a user who looks elsewhere that a long answer has ended.

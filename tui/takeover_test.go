@@ -90,10 +90,10 @@ func TestWhoWatchesGoesAlong(t *testing.T) {
 func TestAnswersElsewhereAreTold(t *testing.T) {
 	s := open(t, "idle", 80, 24)
 	s.f.Set(func(p *tui.Sample) {
-		p.State, p.Thread, p.Turn, p.Tokens, p.Began = pane.Prefill, 0x1b2c000000000002, 0, nil, tuitest.Now
+		p.State, p.Thread, p.Turn, p.Tokens, p.Began, p.Question = pane.Prefill, 0x1b2c000000000002, 0, nil, tuitest.Now, "How cold?"
 	})
 	s.send(tui.TickForTest)
-	if v := s.m.View(); !strings.Contains(v, `answers in "grant draft"; f3 opens it`) || !strings.Contains(v, "tidal-lock review") {
+	if v := s.m.View(); !strings.Contains(v, `works on "How cold?", in another thread; f3 opens it`) || !strings.Contains(v, "tidal-lock review") {
 		t.Errorf("shown:\n%s", v)
 	}
 }
