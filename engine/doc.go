@@ -36,6 +36,15 @@
 // that costs is in Engine.Streaming. An expert that cannot be read ends the call
 // with an *expert.Error; the sequence then has to be read anew.
 //
+// # Drafts
+//
+// With Options.Draft tokens are proposed that stood in the conversation before (package
+// lookup), and verified several in one pass, which reads fewer experts per token. Each
+// is picked from the logits before it, as always, and kept as long as it is the one
+// that was proposed (draft.go); what the pass added to the state beyond that is taken
+// back. How many are worth it is measured while the answer is made (draft_control.go):
+// a text that does not repeat itself is left alone.
+//
 // # Memory
 //
 // Options.Memory is a budget for the whole process. Open divides it (Info.Memory),

@@ -33,8 +33,8 @@ const draftMemory = 1 << 18
 // draftControl is the one there is; tests put others in its place.
 type draftPolicy interface {
 	width(match, have int, spent, saved time.Duration) int
-	stepped(took time.Duration)
-	drafted(rows, kept int, took time.Duration) time.Duration
+	stepped(took time.Duration) (saved time.Duration)
+	drafted(rows, kept int, took time.Duration) (saved time.Duration)
 	judged(match, right int, wrong bool)
 }
 
@@ -90,57 +90,61 @@ func (d *drafter) chose(id int) {
 
 // verify feeds the token that was told last and those proposed after it in one pass,
 // and tells those that the model chooses as well: each is picked from the logits
-// before it, as without a draft. What the pass has added beyond them is taken back.
-func (a *answering) verify(ctx context.Context, ids []int) (end bool, err error) {
+// before it, as without a draft. What the pass has added beyond them is taken back. It
+// returns what feed does.
+func (a *answering) verify(ctx context.Context, ids []int) (next int, end bool, err error) {
 	seq, d, res, vocab := a.seq, a.draft, a.res, a.w.e.model.Config().Vocab
-	start := time.Now()
+	res.Draft.Passes++
+	res.Draft.Proposed += int64(len(ids) - 1)
 	a.w.holdRoutes()
 	logits, err := a.w.runner.ForwardDraft(ctx, seq.state, ids)
-	took := time.Since(start)
 	if err != nil {
-		a.w.keepRoutes(0)
-		d.match = 0
-		if ctx.Err() != nil {
-			return false, fmt.Errorf("token %d of the reply: %w", len(res.Tokens), err)
-		}
-		// What cannot be read may be needed by a wrong proposal alone. If it is not,
-		// the step says so.
-		res.Draft.Passes++
-		res.Draft.Proposed += int64(len(ids) - 1)
-		res.Draft.Saved += d.c.drafted(len(ids), 0, took)
-		return false, a.step(ctx, ids[0])
+		return a.retreat(ctx, ids, err)
 	}
 	seq.ahead = &ahead{lane: a.w, from: seq.Len()} // the listener may look at it
-	seq.saw(ids[0], logits[:vocab])
-	kept, wrong := 1, false
-	for kept < len(ids) && !end && err == nil && ctx.Err() == nil {
-		id, bad := a.pick(seq.logits, seq.Len())
-		if wrong = bad != nil || id != ids[kept]; wrong {
-			break // the next step picks it again, and says what is wrong with it
+	kept := 0
+	for {
+		seq.saw(ids[kept], logits[kept*vocab:(kept+1)*vocab])
+		kept++
+		next, err = a.pick(seq.logits, seq.Len())
+		if err != nil || ctx.Err() != nil || kept == len(ids) || next != ids[kept] {
+			break
 		}
 		res.Draft.Accepted++
-		if end, err = a.tell(id); !end && err == nil {
-			d.index.Add(id)
-			seq.saw(id, logits[kept*vocab:(kept+1)*vocab])
-			kept++
+		if end, err = a.tell(next); end || err != nil {
+			break
 		}
+		d.index.Add(next)
 	}
+	d.c.judged(d.match, kept-1, kept < len(ids) && next != ids[kept])
+	d.match = 0
 	seq.ahead = nil
-	start = time.Now()
 	if bad := a.w.runner.Commit(seq.state, kept); err == nil {
 		err = bad
 	}
 	a.w.keepRoutes(kept)
-	took += time.Since(start)
-	d.c.judged(d.match, kept-1, wrong)
-	d.match = 0
-	res.Draft.Passes++
-	res.Draft.Proposed += int64(len(ids) - 1)
-	res.Draft.Saved += d.c.drafted(len(ids), kept, took)
+	res.Draft.Saved += d.c.drafted(len(ids), kept, a.lap())
 	if !end && err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return end, err
+	return next, end, err
+}
+
+// retreat goes on after a draft pass that failed: with a step of its own, since what
+// could not be read may have been needed by a wrong proposal alone. If it was not, the
+// step says so.
+func (a *answering) retreat(ctx context.Context, ids []int, err error) (next int, end bool, _ error) {
+	a.w.keepRoutes(0)
+	a.draft.match = 0
+	if ctx.Err() != nil {
+		return 0, false, fmt.Errorf("token %d of the reply: %w", len(a.res.Tokens), err)
+	}
+	a.res.Draft.Saved += a.draft.c.drafted(len(ids), 0, a.lap())
+	if err := a.step(ctx, ids[0]); err != nil {
+		return 0, false, err
+	}
+	next, err = a.pick(a.seq.logits, a.seq.Len())
+	return next, false, err
 }
 
 // An ahead is a draft pass whose tokens are being told: the state of the sequence has

@@ -32,56 +32,73 @@ func sampled(b *testing.B, e *Engine, seed int, temperature float64) Result {
 	return res
 }
 
-// BenchmarkDraft compares answers with and without drafts, on the demonstration model
-// and a drive so slow that it is the bound, in interleaved pairs of new engines, so
-// that nothing is known at first. gain is how many times as many tokens per second
-// there are with drafts. "copies" is a scripted answer that says what stands in the
-// prompt; "story" is the model's own text, to its end and beyond, where it begins to
-// repeat itself; "free" is sampled so freely that it hardly does.
+// BenchmarkDraft compares answers with and without drafts, on the demonstration model,
+// in interleaved pairs of new engines, so that nothing is known at first. gain is how
+// many times as many tokens per second there are with drafts. "copies" is a scripted
+// answer that says what stands in the prompt; "story" is the model's own text, to its
+// end and beyond, where it begins to repeat itself; "free" is sampled so freely that it
+// hardly does. Drives are so slow that they are the bound; "mapped" has none.
 func BenchmarkDraft(b *testing.B) {
-	o := Options{ExpertCache: 300_000, Drives: []string{os.TempDir() + ",name=slow,limit=10MB/s,latency=30us"}}
-	note := "The tall tower of Lund was built in 1912 by Anna Berg. It has 14 bells and 3 doors. Every year 2,000 people climb it. " +
-		"The old bridge of Visby was planned in 1874 by Olof Lind, costs 5 coins to cross and is painted every 9 years by two brothers."
-	ways := map[string]func(e *Engine, i int) Result{
-		"copies": func(e *Engine, _ int) Result {
-			ids := ask(b, e, note)
-			return follow(b, e, ids, slices.Repeat(ids, 3)[:320])
-		},
-		"story": func(e *Engine, i int) Result { return sampled(b, e, i, 1) },
-		"free":  func(e *Engine, i int) Result { return sampled(b, e, i, 1.5) },
-	}
-	for _, name := range []string{"copies", "story", "free"} {
-		b.Run(name, func(b *testing.B) {
-			var took [2]float64
-			var d Drafting
-			var tokens float64
-			run := func(draft bool, i int) Result {
-				o.Draft = draft
+	slow := []string{os.TempDir() + ",name=slow,limit=10MB/s,latency=30us"}
+	o := Options{ExpertCache: 300_000, Drives: slow}
+	large, blind := o, o
+	large.ExpertCache, blind.NoLookahead = 2_000_000, true
+	for _, c := range []struct {
+		name   string
+		o      Options
+		answer func(b *testing.B, e *Engine, seed int) Result
+	}{
+		{"copies", o, copies},
+		{"copies-blind", blind, copies},
+		{"copies-large-cache", large, copies},
+		{"copies-mapped", Options{}, copies},
+		{"story", o, func(b *testing.B, e *Engine, seed int) Result { return sampled(b, e, seed, 1) }},
+		{"free", o, func(b *testing.B, e *Engine, seed int) Result { return sampled(b, e, seed, 1.5) }},
+		{"free-mapped", Options{}, func(b *testing.B, e *Engine, seed int) Result { return sampled(b, e, seed, 1.5) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var plain, draft Stats
+			run := func(i int, with bool, sum *Stats) {
+				o := c.o
+				o.Draft = with
 				e := open(b, o)
 				defer e.Close()
-				return ways[name](e, i)
+				c.answer(b, e, i)
+				*sum = sum.add(e.Stats())
 			}
 			for i := 0; b.Loop(); i++ {
-				// Who goes first takes turns.
-				for k := range 2 {
-					draft := (i+k)%2 == 1
-					res := run(draft, i)
-					if draft {
-						took[1] += res.DecodeTime.Seconds()
-						d.Passes, d.Proposed, d.Accepted = d.Passes+res.Draft.Passes, d.Proposed+res.Draft.Proposed, d.Accepted+res.Draft.Accepted
-						d.Saved += res.Draft.Saved
-						tokens += float64(len(res.Tokens))
-					} else {
-						took[0] += res.DecodeTime.Seconds()
-					}
+				if i%2 == 0 { // who goes first takes turns
+					run(i, false, &plain)
+				}
+				run(i, true, &draft)
+				if i%2 == 1 {
+					run(i, false, &plain)
 				}
 			}
-			b.ReportMetric(took[0]/took[1], "gain")
-			b.ReportMetric(1+d.Saved.Seconds()/took[1], "gain-estimated")
-			b.ReportMetric(tokens/took[0], "plain-tokens/s")
-			b.ReportMetric(float64(d.Passes)/float64(b.N), "passes")
-			b.ReportMetric(float64(d.Proposed)/float64(b.N), "proposed")
-			b.ReportMetric(float64(d.Accepted)/float64(b.N), "accepted")
+			b.ReportMetric(plain.DecodeTime.Seconds()/draft.DecodeTime.Seconds(), "gain")
+			b.ReportMetric(draft.Draft.Gain(draft.DecodeTime), "gain-estimated")
+			b.ReportMetric(float64(plain.Generated)/plain.DecodeTime.Seconds(), "plain-tokens/s")
+			for unit, n := range map[string]int64{"passes": draft.Draft.Passes, "proposed": draft.Draft.Proposed, "accepted": draft.Draft.Accepted} {
+				b.ReportMetric(float64(n)/float64(b.N), unit)
+			}
 		})
 	}
+}
+
+// copies is an answer that says what stands in the prompt, over and over.
+func copies(b *testing.B, e *Engine, _ int) Result {
+	ids := ask(b, e, "The tall tower of Lund was built in 1912 by Anna Berg. It has 14 bells and 3 doors. Every year 2,000 people climb it. "+
+		"The old bridge of Visby was planned in 1874 by Olof Lind, costs 5 coins to cross and is painted every 9 years by two brothers.")
+	return follow(b, e, ids, slices.Repeat(ids, 3)[:320])
+}
+
+// add is the sum of what a benchmark looks at.
+func (s Stats) add(t Stats) Stats {
+	s.Generated += t.Generated
+	s.DecodeTime += t.DecodeTime
+	s.Draft.Passes += t.Draft.Passes
+	s.Draft.Proposed += t.Draft.Proposed
+	s.Draft.Accepted += t.Draft.Accepted
+	s.Draft.Saved += t.Draft.Saved
+	return s
 }

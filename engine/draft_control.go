@@ -22,15 +22,16 @@ const (
 	// advance is what a call may lose before it has saved anything, in plain steps, if
 	// earlier calls have saved as much.
 	advance = 1
-	// dearest is the most that a row is taken to cost, in plain steps.
-	dearest = 1.5
+	// dearest is how many times what was expected a step or a pass is taken to cost at
+	// most: what takes longer was held up by something else.
+	dearest = 2
 	// worthwhile is by how much a draft must be expected to gain.
 	worthwhile = 1.05
 	// enoughSteps are the plain steps that have to be seen before the first draft.
 	enoughSteps = 4
 	// windowDrafts passes are followed by windowSteps plain steps: how long a step took
 	// an hour ago says nothing.
-	windowDrafts, windowSteps = 24, 2
+	windowDrafts, windowSteps = 12, 3
 	// firstPause to lastPause are the plain steps after which drafts are tried again
 	// when they have lost for a while, whatever was expected of them.
 	firstPause, lastPause = 32, 1024
@@ -57,7 +58,8 @@ type draftControl struct {
 	power float64 // of the rows, that a pass takes in plain steps: what it has over firstPower
 	tried int     // passes that this comes from
 	saved float64 // seconds, by all calls
-	since int     // draft passes since the last plain step
+	since int     // draft passes since the last window
+	after bool    // nothing came after the latest draft pass yet
 	owed  int     // plain steps that have to come before the next draft
 	trend float64 // what the latest passes saved, in plain steps
 	pause int     // plain steps of the last pause, 0 after drafts that paid
@@ -102,35 +104,42 @@ func (c *draftControl) cost(rows int) float64 {
 	return math.Pow(float64(rows), firstPower+c.power)
 }
 
-// stepped learns from a plain step.
-func (c *draftControl) stepped(took time.Duration) {
+// stepped learns from a plain step. The one after a draft pass finds caches as the pass
+// left them: what it takes more is the pass's, and is returned as saved, below 0.
+func (c *draftControl) stepped(took time.Duration) (saved time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.step.add(took.Seconds())
 	c.owed = max(c.owed-1, 0)
 	// What was seen of costs long ago is forgotten, or a bad moment would keep drafts
 	// from being tried ever after.
 	c.power -= c.power / 64
+	t := took.Seconds()
+	if c.step.n > 0 {
+		t = min(t, dearest*c.step.value)
+	}
+	if c.after {
+		c.after = false
+		return c.gained(1 - t/c.step.value)
+	}
+	c.step.add(t)
+	return 0
 }
 
 // drafted learns from a pass of rows of which some were kept, none if it failed, and
 // says what it saved.
-func (c *draftControl) drafted(rows, kept int, took time.Duration) time.Duration {
+func (c *draftControl) drafted(rows, kept int, took time.Duration) (saved time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	step := c.step.value
-	// A pass is never much slower than its rows one by one: if it was, something else
-	// held it up, which would have held up a step as well.
-	cost := min(took.Seconds()/step, dearest*float64(rows))
+	cost := min(took.Seconds()/c.step.value, dearest*c.cost(rows))
 	if kept > 0 {
 		c.tried++
 		power := max(math.Log(cost)/math.Log(float64(rows)), 0) - firstPower
 		c.power += (power - c.power) / float64(min(c.tried+firstWeight, 8))
 	}
-	gain := float64(kept) - cost
-	c.saved += gain * step
 	c.since++
-	c.trend += gain - c.trend/8
+	c.after = true
+	c.trend -= c.trend / 8
+	saved = c.gained(float64(kept) - cost)
 	switch {
 	case c.trend < -2:
 		c.pause = min(max(2*c.pause, firstPause), lastPause)
@@ -138,7 +147,14 @@ func (c *draftControl) drafted(rows, kept int, took time.Duration) time.Duration
 	case c.trend > 2:
 		c.pause = 0
 	}
-	return time.Duration(gain * step * float64(time.Second))
+	return saved
+}
+
+// gained notes what drafts saved, in plain steps.
+func (c *draftControl) gained(steps float64) time.Duration {
+	c.trend += steps
+	c.saved += steps * c.step.value
+	return time.Duration(steps * c.step.value * float64(time.Second))
 }
 
 // judged learns how a proposal after a match fared: how many of its tokens were right,

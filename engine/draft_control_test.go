@@ -38,7 +38,7 @@ func (m *market) call(prompt float64, tokens int) {
 		}
 		took := step * (1 + m.noise*(2*m.rng.Float64()-1))
 		if width == 0 {
-			m.c.stepped(seconds(took))
+			saved += m.c.stepped(seconds(took))
 			if match > 0 {
 				m.c.judged(match, map[bool]int{true: 1}[hit], !hit)
 			}

@@ -89,8 +89,10 @@ type answering struct {
 	res         *Result
 	to          Listener
 	pick        func(logits []float32, pos int) (int, error)
-	draft       *drafter // nil: every token has a pass of its own
-	start, last time.Time
+	draft       *drafter      // nil: every token has a pass of its own
+	start, last time.Time     // of the answer; of the latest token
+	mark        time.Time     // see lap
+	busy        time.Duration // before it
 }
 
 // decode generates from the end of the sequence.
@@ -104,7 +106,7 @@ func (w *lane) decode(ctx context.Context, seq *Sequence, req Request, res *Resu
 	return a.run(ctx)
 }
 
-// run chooses a token, tells it and feeds it back, until one ends the answer.
+// run tells tokens and feeds them back, until one ends the answer.
 func (a *answering) run(ctx context.Context) error {
 	if a.req.MaxTokens == 0 {
 		a.res.Finish = Length
@@ -117,21 +119,14 @@ func (a *answering) run(ctx context.Context) error {
 		}
 	})
 	defer a.w.unobserve()
-	for {
-		id, err := a.pick(a.seq.logits, a.seq.Len())
-		if err != nil {
-			return err
-		}
-		if a.draft != nil {
-			a.draft.chose(id)
-		}
-		if end, err := a.tell(id); end || err != nil {
-			return err
-		}
-		if end, err := a.feed(ctx, id); end || err != nil {
-			return err
+	a.mark = time.Now()
+	id, err := a.pick(a.seq.logits, a.seq.Len())
+	for end := false; !end && err == nil; {
+		if end, err = a.tell(id); !end && err == nil {
+			id, end, err = a.feed(ctx, id)
 		}
 	}
+	return err
 }
 
 // tell hands the next token to the listener, and says whether it was the last.
@@ -141,11 +136,12 @@ func (a *answering) tell(id int) (end bool, err error) {
 	stop := slices.Contains(a.req.Stop, id)
 	if a.to.Token != nil {
 		now := time.Now()
+		a.busy += now.Sub(a.mark)
 		// Who keeps the token writes it to a disk: no reason to hold up others.
 		a.w.e.baton.without(func() {
 			err = a.to.Token(Token{ID: id, Position: pos, Index: n, Stop: stop, Elapsed: now.Sub(a.last)})
 		})
-		a.last = now
+		a.last, a.mark = now, time.Now()
 	}
 	res.DecodeTime = time.Since(a.start)
 	switch {
@@ -166,23 +162,35 @@ func (a *answering) tell(id int) (end bool, err error) {
 }
 
 // feed gives the model the token that was told, and perhaps some that it may choose
-// next. Those that it does are told as well.
-func (a *answering) feed(ctx context.Context, id int) (end bool, err error) {
-	if a.draft == nil {
-		return false, a.step(ctx, id)
+// next, of which those that it does are told as well. It returns the choice after
+// these, or that the answer is at its end.
+func (a *answering) feed(ctx context.Context, id int) (next int, end bool, err error) {
+	if a.draft != nil {
+		most := a.w.e.model.Config().MaxContext - a.seq.Len() - 2
+		if a.req.MaxTokens > 0 {
+			most = min(most, a.req.MaxTokens-len(a.res.Tokens)-1)
+		}
+		if ids := a.draft.propose(id, most, a.req.Stop, a.res.Draft.Saved); len(ids) > 1 {
+			return a.verify(ctx, ids)
+		}
 	}
-	most := a.w.e.model.Config().MaxContext - a.seq.Len() - 2
-	if a.req.MaxTokens > 0 {
-		most = min(most, a.req.MaxTokens-len(a.res.Tokens)-1)
+	if err = a.step(ctx, id); err != nil {
+		return 0, false, err
 	}
-	if ids := a.draft.propose(id, most, a.req.Stop, a.res.Draft.Saved); len(ids) > 1 {
-		return a.verify(ctx, ids)
+	next, err = a.pick(a.seq.logits, a.seq.Len())
+	if a.draft != nil && err == nil {
+		a.draft.chose(next)
+		a.res.Draft.Saved += a.draft.c.stepped(a.lap())
 	}
-	start := time.Now()
-	if err = a.step(ctx, id); err == nil {
-		a.draft.c.stepped(time.Since(start))
-	}
-	return false, err
+	return next, false, err
+}
+
+// lap is the time since the last lap without what the listener took.
+func (a *answering) lap() time.Duration {
+	now := time.Now()
+	d := a.busy + now.Sub(a.mark)
+	a.busy, a.mark = 0, now
+	return d
 }
 
 // step gives the model one token.
