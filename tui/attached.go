@@ -17,15 +17,15 @@ const namedFiles = 3
 // files in place of their text, which follows it for the model.
 func asked(u *session.Turn) string {
 	if len(u.Sources) == 0 {
-		return u.Body.Text
+		return asTyped(u.Body.Text)
 	}
 	first := &u.Sources[0]
 	typed, _, ok := strings.Cut(u.Body.Text, "\n\n--- "+filepath.ToSlash(first.Place)+rangeOf(first)+" ---\n")
 	if !ok { // a source of another kind
-		return u.Body.Text
+		return asTyped(u.Body.Text)
 	}
 	var b strings.Builder
-	b.WriteString(typed + "\n")
+	b.WriteString(asTyped(typed) + "\n")
 	var all int64
 	for i := range u.Sources {
 		s := &u.Sources[i]
@@ -37,6 +37,27 @@ func asked(u *session.Turn) string {
 		fmt.Fprintf(&b, "\n`@ %d more, %s in all`", more, humanize.Bytes(uint64(all)))
 	}
 	return b.String()
+}
+
+// asTyped is Markdown that keeps the lines as they were typed: in Markdown alone those
+// of a paragraph flow together. Code stays as it is.
+func asTyped(s string) string {
+	lines := strings.Split(s, "\n")
+	fence := ""
+	for i, l := range lines[:len(lines)-1] {
+		bare := strings.TrimLeft(l, " ")
+		switch {
+		case fence != "":
+			if strings.HasPrefix(bare, fence) {
+				fence = ""
+			}
+		case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):
+			fence = bare[:3]
+		case bare != "" && strings.TrimSpace(lines[i+1]) != "" && !strings.HasPrefix(l, "    ") && !strings.HasPrefix(l, "\t"):
+			lines[i] = strings.TrimRight(l, " ") + "  "
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func rangeOf(s *session.Source) string {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"deltafin/session"
 	"deltafin/tui/tuitest"
 )
@@ -42,5 +44,32 @@ func TestAttachedFilesAreNamed(t *testing.T) {
 	}
 	if strings.Contains(v, "a line of the file") {
 		t.Errorf("the file is in the thread:\n%s", v)
+	}
+}
+
+// TestTypedLinesStay: a question shows its lines as they were typed, and code in it
+// untouched.
+func TestTypedLinesStay(t *testing.T) {
+	s := open(t, "idle", 80, 24)
+	list, err := s.f.Threads(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := &session.Thread{ThreadInfo: session.ThreadInfo{ID: list[1].ID, Title: "lines", Branch: "main"}, Branches: []session.Branch{{Name: "main", Leaf: 1}},
+		Turns: []session.Turn{{ID: 1, Role: session.User, Status: session.Done, Created: tuitest.Now, Body: &session.Body{Text: "first\nsecond\n- item\n\n```\na\nb\n```\nlast\nline"}}}}
+	first, err := s.f.Thread(t.Context(), list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.f.Put(first, th)
+	s.press("f3", "down", "enter")
+	var rows []string
+	for _, r := range strings.Split(ansi.Strip(s.m.View()), "\n")[3:] {
+		if r = strings.TrimSpace(r); r != "" {
+			rows = append(rows, r)
+		}
+	}
+	if got, want := strings.Join(rows[:7], "|"), "first|second|- item|a|b|last|line"; got != want {
+		t.Errorf("shown as %q", got)
 	}
 }

@@ -139,6 +139,7 @@ func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, 
 		}
 		return err
 	}
+	left := err
 	switch {
 	case errors.Is(err, tui.ErrDetached) && k.own != nil: // a demonstration has nobody to come back
 		return f.detached(ctx, s, k, sig, why == hungUp)
@@ -146,6 +147,9 @@ func (f *screenFlags) show(ctx context.Context, s streams, l *look, b *backend, 
 		return k.close(termGrace)
 	case errors.Is(err, errTerminated), errors.Is(err, tui.ErrDetached):
 		err = nil
+	}
+	if errors.Is(left, tui.ErrDetached) {
+		fmt.Fprintln(s.err, "a demonstration ends with its window and keeps nothing")
 	}
 	if why == handedOver {
 		fmt.Fprintln(s.err, "another window has taken over: it goes on from here")
