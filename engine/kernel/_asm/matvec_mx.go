@@ -84,10 +84,10 @@ func (m *asm) mxInTurn(steps []mxStep, t, table reg, k []vec) {
 // mxPipeline does the steps as a pipeline of four stages, avx2 only: codes, bytes,
 // words, sums. A turn takes each stage one step on, the last stage first, so that
 // whatever an instruction reads was made a turn ago and nothing waits in the
-// schedulers. Nothing is prefetched: the hardware follows two streams by itself, and
-// the instructions alone would cost two parts in a hundred. A multiplication by 2^16 shifts the even words: it runs where no
-// shuffle does, and those pipes are the full ones. Both together are worth a quarter
-// on Zen 3; the order within the stages is the fastest of some thousand tried there.
+// schedulers. A multiplication by 2^16 shifts the even words: it runs where no shuffle
+// does, and those pipes are the full ones. Both together are worth a fifth on Zen 3;
+// the order within the stages is the fastest of some thousand tried there. Nothing is
+// prefetched: the hardware follows two streams by itself.
 func (m *asm) mxPipeline(steps []mxStep, table reg, k []vec) {
 	r := m.vecN(7)
 	c, hi, lo, w0, w1, e0, e1 := r[0], r[1], r[2], r[3], r[4], r[5], r[6]
