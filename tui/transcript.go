@@ -84,6 +84,7 @@ type transcript struct {
 	last    string // line of the thinking that grows
 	open    bool   // thinking is unfolded
 	skip    int    // rows below the window; 0 follows
+	held    anchor // the window's first row while it does not follow
 	hidden  bool   // the answer is not on the branch shown
 	began   time.Time
 	written bool
@@ -217,8 +218,9 @@ func (r *transcript) all() []part {
 	return out
 }
 
-// draw returns the rows seen, h at most, and whether there are more below.
-func (r *transcript) draw(h int) (rows []string, below bool) {
+// window returns h rows at most, with r.skip rows below them, and whether there are
+// any.
+func (r *transcript) window(h int) (rows []string, below bool) {
 	parts, skip := r.all(), r.skip
 	for i := len(parts) - 1; i >= 0 && len(rows) < h; i-- {
 		p := &parts[i]
@@ -241,7 +243,7 @@ func (r *transcript) scroll(by, h int) {
 	if by >= 0 {
 		return
 	}
-	if rows, _ := r.draw(h); len(rows) < h {
+	if rows, _ := r.window(h); len(rows) < h {
 		r.skip = max(was, r.skip-(h-len(rows)))
 	}
 }
