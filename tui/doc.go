@@ -12,6 +12,8 @@
 // One model holds everything; what draws are plain structs and functions. The
 // layout is a pure function of the window's size, and every frame is clamped to it.
 // TestFamilies lists the tests that a change of the screen must pass.
+// A window that was scrolled up keeps its first row (anchor.go). A Sample with
+// ReadOnly is the work of another process, which Options.TakeOver can ask for.
 // keys.go is the one place that binds keys: help, footer, command palette and
 // Keys are made from it.
 //

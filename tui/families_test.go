@@ -45,7 +45,13 @@ func TestFamilies(t *testing.T) {
 		{"killed at random points: every thread opens, one token lost at most", map[string]string{
 			"TestKilledWriters": "../session/kill_test.go", "TestKilledAnswers": "../session/run/kill_test.go"}},
 		{"the program in a real terminal emulator", map[string]string{
-			"TestFromFirstStartToResumedAnswer": "../cmd/deltafin/tmux_test.go", "TestFirstFrameIsTheGolden": "../cmd/deltafin/backend_tmux_test.go"}},
+			"TestFromFirstStartToResumedAnswer": "../cmd/deltafin/tmux_test.go", "TestFirstFrameIsTheGolden": "../cmd/deltafin/backend_tmux_test.go",
+			"TestRealWindowEqualsFrame": "real_unix_test.go"}},
+		{"several windows: watch, ask for the engine, leave, come back", map[string]string{
+			"TestASecondWindowWatchesAndAsks": "../cmd/deltafin/attach_screen_test.go", "TestDetachedOwnerHandsOver": "../cmd/deltafin/attach_screen_test.go",
+			"TestHandingOver": "../cmd/deltafin/attach_screen_test.go", "TestEndedScreenTakesNoKeys": "run_unix_test.go"}},
+		{"nothing typed is lost, nothing read moves", map[string]string{
+			"TestNothingTypedIsLost": "input_test.go", "TestScrolledUpStandsStill": "still_test.go"}},
 	} {
 		for name, file := range f.tests {
 			src, err := os.ReadFile(filepath.FromSlash(file))
