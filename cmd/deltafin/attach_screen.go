@@ -120,6 +120,8 @@ func (r *remote) follow(ctx context.Context, cl *control.Client) {
 // show publishes a status.
 func (r *remote) show(ctx context.Context, st *control.Status) {
 	s := decodeSample(st, time.Now())
+	// The figures may be a moment older or newer; the text must be of the turn it bears.
+	s.Thread, s.Turn, s.Branch = st.Thread, st.Turn, st.Branch
 	if st.Turn != r.turn {
 		r.turn, r.tokens = st.Turn, nil
 	}

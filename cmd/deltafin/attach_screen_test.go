@@ -206,9 +206,9 @@ func TestWatchersAreToldOnce(t *testing.T) {
 	if r.Snapshot(&s); s.Notice != keptNotice || r.asked.Load() || !s.ReadOnly {
 		t.Errorf("%+v, asked %v", s, r.asked.Load())
 	}
-	r.show(t.Context(), &control.Status{Screen: "pts/1"})
-	if r.Snapshot(&s); !strings.Contains(s.Notice, "pid 7, pts/1") {
-		t.Errorf("%q", s.Notice)
+	r.show(t.Context(), &control.Status{Screen: "pts/1", Thread: 7, Turn: 9, Sample: encodeSample(&tui.Sample{Thread: 7, Turn: 8})})
+	if r.Snapshot(&s); !strings.Contains(s.Notice, "pid 7, pts/1") || s.Turn != 9 {
+		t.Errorf("%q, turn %v", s.Notice, s.Turn)
 	}
 }
 

@@ -180,10 +180,14 @@ func (f *screenFlags) detached(ctx context.Context, s streams, k *desk, sig full
 	}
 	prompt := ""
 	if runtime.GOOS != "windows" {
-		prompt = "Ctrl+Z and then bg give this prompt back. "
+		prompt = "\n  Ctrl+Z, then bg   give this prompt back"
 	}
-	fmt.Fprintf(s.err, "The work goes on in this process, pid %d, without the screen, and ends when nothing waits. %sClosing the window stops nothing. "+
-		"deltafin attach shows it again, deltafin status says how far it is; Ctrl+C pauses, saves and ends it.\n", os.Getpid(), prompt)
+	fmt.Fprintf(s.err, `The work goes on in this process (pid %d) without the screen, and ends when
+nothing waits. Closing the window stops nothing.%s
+  deltafin attach   shows the screen again
+  deltafin status   says how far it is
+  Ctrl+C            pauses, saves and ends it
+`, os.Getpid(), prompt)
 	err := rest.alone(ctx, hangupContinue)
 	tellKept(s, k)
 	return err
