@@ -106,11 +106,17 @@ func (m *model) plainKey(name, typed string) tea.Cmd {
 			m.in.recall(1)
 			return nil
 		}
+		if m.in.vertical(-1) {
+			return nil
+		}
 		m.r.scroll(-1, m.textRows())
 		return nil
 	case "down":
 		if m.in.recalled() {
 			m.in.recall(-1)
+			return nil
+		}
+		if m.in.vertical(1) {
 			return nil
 		}
 		m.r.scroll(1, m.textRows())

@@ -122,15 +122,14 @@ func (e *input) key(name string) bool {
 	before, after := e.text[:e.at], e.text[e.at:]
 	switch name {
 	case "left", "ctrl+b":
-		_, n := utf8.DecodeLastRuneInString(before)
-		e.at -= n
+		e.at -= lastLetter(before)
 	case "right", "ctrl+f":
 		if after != "" {
 			n, _ := text.Next(after)
 			e.at += n
 		}
 	case "backspace":
-		_, n := utf8.DecodeLastRuneInString(before)
+		n := lastLetter(before)
 		e.text, e.at = before[:len(before)-n]+after, e.at-n
 	case "delete":
 		if after != "" {
@@ -172,6 +171,47 @@ func (e *input) key(name string) bool {
 	return true
 }
 
+// lastLetter is the length of the last letter as people count them: a letter with its
+// accents, a whole emoji.
+func lastLetter(s string) int {
+	if strings.HasSuffix(s, "\n") {
+		return 1
+	}
+	n := 0
+	for i := strings.LastIndexByte(s, '\n') + 1; i < len(s); i += n {
+		n, _ = text.Next(s[i:])
+	}
+	return n
+}
+
+// vertical moves the cursor to the line above or below, in its column if that line is
+// long enough; it reports whether there is one.
+func (e *input) vertical(by int) bool {
+	start := strings.LastIndexByte(e.text[:e.at], '\n') + 1
+	column := text.Width(e.text[start:e.at])
+	if by < 0 {
+		if start == 0 {
+			return false
+		}
+		start = strings.LastIndexByte(e.text[:start-1], '\n') + 1
+	} else {
+		i := strings.IndexByte(e.text[e.at:], '\n')
+		if i < 0 {
+			return false
+		}
+		start = e.at + i + 1
+	}
+	e.at = start
+	for e.at < len(e.text) && e.text[e.at] != '\n' {
+		n, cells := text.Next(e.text[e.at:])
+		if column -= cells; column < 0 {
+			break
+		}
+		e.at += n
+	}
+	return true
+}
+
 // draw returns the lines of the text, w cells wide at most, and where the cursor
 // is. Letters are broken anywhere: what is typed stays in its place.
 func (e *input) draw(w int) (lines []string, x, y int) {
@@ -193,6 +233,9 @@ func (e *input) draw(w int) (lines []string, x, y int) {
 			if i == e.at {
 				x, y = 0, len(lines)
 			}
+		}
+		if i < e.at && e.at < i+n { // within a letter that what was typed has joined
+			x, y = width, len(lines)
 		}
 		line, width = line+e.text[i:i+n], width+cells
 		i += n

@@ -180,3 +180,21 @@ func TestQueueOfAnEarlierRunBegins(t *testing.T) {
 		t.Errorf("asked %v", calls)
 	}
 }
+
+// TestCursorGoesByLetters: left, right and backspace take an emoji or a letter with
+// accents as one, and up and down go through the lines of a text.
+func TestCursorGoesByLetters(t *testing.T) {
+	for _, letter := range []string{"👩‍🔬", "e\u0301", "冰", "🇨🇭"} {
+		s := open(t, "idle", 80, 24)
+		s.press("a"+letter+"b", "left", "left", "x", "right", "y", "enter")
+		s.press("a"+letter+"b", "left", "backspace", "enter")
+		if got, want := strings.Join(s.f.Calls(), "; "), "ask ax"+letter+"yb []; ask ab []"; got != want {
+			t.Errorf("%q: asked %q, want %q", letter, got, want)
+		}
+	}
+	s := open(t, "idle", 80, 24)
+	s.press("first line", "ctrl+j", "冰芯", "ctrl+j", "third", "up", "A", "up", "B", "down", "down", "C", "enter")
+	if got, want := strings.Join(s.f.Calls(), "; "), "ask firstB line\n冰芯A\nthirdC []"; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+}

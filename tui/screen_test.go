@@ -79,7 +79,7 @@ func (s *screen) press(keys ...string) {
 }
 
 func key(name string) tea.KeyMsg {
-	for _, t := range []tea.KeyType{tea.KeyEnter, tea.KeyEsc, tea.KeyUp, tea.KeyDown, tea.KeyPgUp, tea.KeyPgDown, tea.KeyEnd, tea.KeyF1, tea.KeyF2, tea.KeyF3, tea.KeyF4, tea.KeyF7,
+	for _, t := range []tea.KeyType{tea.KeyEnter, tea.KeyEsc, tea.KeyUp, tea.KeyDown, tea.KeyLeft, tea.KeyRight, tea.KeyPgUp, tea.KeyPgDown, tea.KeyHome, tea.KeyEnd, tea.KeyF1, tea.KeyF2, tea.KeyF3, tea.KeyF4, tea.KeyF7,
 		tea.KeyCtrlA, tea.KeyCtrlC, tea.KeyCtrlS, tea.KeyCtrlR, tea.KeyCtrlP, tea.KeyCtrlX, tea.KeyCtrlZ, tea.KeyCtrlU, tea.KeyCtrlJ, tea.KeyCtrlUp, tea.KeyCtrlDown, tea.KeyTab, tea.KeyShiftTab, tea.KeyDelete, tea.KeyBackspace} {
 		if k := (tea.KeyMsg{Type: t}); k.String() == name {
 			return k
