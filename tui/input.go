@@ -128,10 +128,10 @@ func (e *input) key(name string) bool {
 			n, _ := text.Next(after)
 			e.at += n
 		}
-	case "backspace":
+	case "backspace", "ctrl+h":
 		n := lastLetter(before)
 		e.text, e.at = before[:len(before)-n]+after, e.at-n
-	case "delete":
+	case "delete", "ctrl+d":
 		if after != "" {
 			n, _ := text.Next(after)
 			e.text = before + after[n:]
@@ -153,12 +153,12 @@ func (e *input) key(name string) bool {
 			i = len(after)
 		}
 		e.text = before + after[i:]
-	case "ctrl+w":
+	case "ctrl+w", "alt+backspace":
 		i := strings.LastIndexAny(strings.TrimRight(before, " \n"), " \n") + 1
 		e.text, e.at = before[:i]+after, i
-	case "alt+b":
+	case "alt+b", "alt+left", "ctrl+left":
 		e.at = strings.LastIndexAny(strings.TrimRight(before, " \n"), " \n") + 1
-	case "alt+f":
+	case "alt+f", "alt+right", "ctrl+right":
 		rest := strings.TrimLeft(after, " \n")
 		if i := strings.IndexAny(rest, " \n"); i >= 0 {
 			e.at = len(e.text) - len(rest) + i

@@ -193,6 +193,15 @@ func TestCursorGoesByLetters(t *testing.T) {
 		}
 	}
 	s := open(t, "idle", 80, 24)
+	s.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("one two three")})
+	s.send(tea.KeyMsg{Type: tea.KeyLeft, Alt: true})
+	s.send(tea.KeyMsg{Type: tea.KeyBackspace, Alt: true})
+	s.send(tea.KeyMsg{Type: tea.KeyCtrlRight})
+	s.press("!", "enter")
+	if got := strings.Join(s.f.Calls(), "; "); got != "ask one three! []" {
+		t.Errorf("by words: asked %q", got)
+	}
+	s = open(t, "idle", 80, 24)
 	s.press("first line", "ctrl+j", "冰芯", "ctrl+j", "third", "up", "A", "up", "B", "down", "down", "C", "enter")
 	if got, want := strings.Join(s.f.Calls(), "; "), "ask firstB line\n冰芯A\nthirdC []"; got != want {
 		t.Errorf("asked %q, want %q", got, want)
