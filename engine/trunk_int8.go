@@ -24,6 +24,9 @@ const (
 // Int8Label is what everything says that shows a model with such a trunk.
 const Int8Label = "int8 trunk (not exact)"
 
+// Int8Short is what remains of Int8Label where there is room for a word.
+const Int8Short = "INEXACT"
+
 // A converted trunk lies beside the model, or where a file in the folder of states
 // says.
 

@@ -103,20 +103,7 @@ func (m *model) headerPieces(w int) []piece {
 	if s.ReadOnly {
 		out = append(out, piece{"READ ONLY", m.t.Warn.With(theme.Bold)})
 	}
-	for i, mark := range s.Marks {
-		style := m.t.Warn
-		if mark.Bad {
-			style = m.t.Bad
-		}
-		word := text.CleanLine(mark.Text)
-		if more := len(s.Marks) - 1; more > 0 && w < 110 {
-			word += fmt.Sprintf(" +%d", more)
-		}
-		out = append(out, piece{word, style.With(theme.Bold)})
-		if i == 0 && w < 110 {
-			break
-		}
-	}
+	out = append(out, m.headerMarks(w)...)
 	out = append(out, piece{verb(s), verbStyle(m.t, s)})
 	if s.State == pane.Prefill && s.Reading.Left > 0 {
 		out = append(out, piece{"ETA " + eta(&s.Reading), h})
@@ -128,6 +115,31 @@ func (m *model) headerPieces(w int) []piece {
 	}
 	if w >= 110 && s.Context > 0 {
 		out = append(out, piece{fmt.Sprintf("ctx %.1fk/%dk", float64(s.Used)/1e3, s.Context/1000), h})
+	}
+	return out
+}
+
+// headerMarks are the conditions that last: all of them in a wide window, else the
+// first, what must stay of the others, and their number.
+func (m *model) headerMarks(w int) []piece {
+	var out []piece
+	hidden := 0
+	for i, mark := range m.s.Marks {
+		word := text.CleanLine(mark.Text)
+		if i > 0 && w < 110 {
+			if word = mark.Short; word == "" {
+				hidden++
+				continue
+			}
+		}
+		style := m.t.Warn
+		if mark.Bad {
+			style = m.t.Bad
+		}
+		out = append(out, piece{word, style.With(theme.Bold)})
+	}
+	if hidden > 0 {
+		out[0].text += fmt.Sprintf(" +%d", hidden)
 	}
 	return out
 }

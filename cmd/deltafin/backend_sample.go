@@ -72,7 +72,7 @@ func (m *sampler) sample(h heard) *tui.Sample {
 	m.machine(s, st)
 	m.conditions(s, h)
 	if info.Trunk != "" { // behind what is wrong: it is so for as long as the model is open
-		s.Marks = append(s.Marks, pane.Mark{Text: info.Trunk})
+		s.Marks = append(s.Marks, pane.Mark{Text: info.Trunk, Short: engine.Int8Short})
 	}
 	s.Notice = m.notice(st, h)
 	if !s.State.Busy() {

@@ -241,7 +241,7 @@ func TestScreenSaysInt8(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	label := pane.Mark{Text: engine.Int8Label}
+	label := pane.Mark{Text: engine.Int8Label, Short: engine.Int8Short}
 	said := func(s *tui.Sample) {
 		t.Helper()
 		if n := len(s.Marks); n == 0 || s.Marks[n-1] != label || !strings.Contains(s.Model, label.Text) {

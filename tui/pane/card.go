@@ -37,4 +37,7 @@ func (c *Card) Parts() (happened, safe, do string) { return c.parts[0], c.parts[
 type Mark struct {
 	Text string
 	Bad  bool // something is broken, not only slower
+	// Short is what stays of it behind another mark where there is no room for both;
+	// without it, it is only counted.
+	Short string
 }
