@@ -25,8 +25,9 @@ const (
 	// dearest is how many times what was expected a step or a pass is taken to cost at
 	// most: what takes longer was held up by something else.
 	dearest = 2
-	// worthwhile is by how much a draft must be expected to gain.
-	worthwhile = 1.05
+	// worthwhile is how many times as fast the best width must be expected to be. Among
+	// many guesses those that promise a little are mostly those that were overrated.
+	worthwhile = 1.2
 	// enoughSteps are the plain steps that have to be seen before the first draft.
 	enoughSteps = 4
 	// windowDrafts passes are followed by windowSteps plain steps: how long a step took
@@ -83,20 +84,21 @@ func (c *draftControl) width(match, have int, spent, saved time.Duration) int {
 	p, step := c.right[draftClass(match)].share(match), c.step.value
 	credit := min(max(c.saved-saved.Seconds(), 0)/step, advance)
 	room := credit + (draftLoss*spent.Seconds()+saved.Seconds())/step
-	best, rate := 0, worthwhile
+	width, rate, best := 0, 1.0, 1.0 // within the room, and whatever the room
 	tokens, likely := 1.0, 1.0
-	for w := 1; w <= min(have, maxDraftRows-1); w++ {
+	for w := 1; w < maxDraftRows; w++ {
 		likely *= p
 		tokens += likely
 		cost := c.cost(w + 1)
-		if cost-1 > room {
-			break
-		}
-		if tokens/cost > rate {
-			best, rate = w, tokens/cost
+		best = max(best, tokens/cost)
+		if w <= have && cost-1 <= room && tokens/cost > rate {
+			width, rate = w, tokens/cost
 		}
 	}
-	return best
+	if best < worthwhile {
+		return 0
+	}
+	return width
 }
 
 // cost is what a pass of some rows takes, in plain steps.
@@ -207,7 +209,7 @@ func (t *tally) add(hit float64) {
 // share is how often it was. A few times outweigh the prejudice that it begins with: a
 // longer match is right more often.
 func (t *tally) share(match int) float64 {
-	const weight = 3
-	first := 1 - 1.5/float64(match+1) // 0.5 for two tokens, 0.95 for the most
+	const weight = 4
+	first := 1 - 2/float64(match+1) // 0.33 for two tokens, 0.94 for the most
 	return (t.hits + weight*first) / (t.times + weight)
 }
