@@ -61,7 +61,7 @@ func shown(b *testing.B, f tui.Backend, cols, rows uint16) {
 	go func() { done <- tui.Run(ctx, o) }()
 	b.Cleanup(func() {
 		cancel()
-		<-done
+		ended(b, done)
 		slave.Close()
 		master.Close()
 	})

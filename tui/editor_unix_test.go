@@ -50,7 +50,7 @@ func TestEditor(t *testing.T) {
 			typed("\r")
 			term.asked(t, f)
 			typed("\x18q")
-			if err := <-done; err != nil {
+			if err := ended(t, done); err != nil {
 				t.Error(err)
 			}
 			if got := strings.Join(f.Calls(), "; "); got != "ask "+c.sent+" []" {
@@ -90,5 +90,5 @@ func TestEditorThatIsNotThere(t *testing.T) {
 	if _, err := term.Write([]byte("\x18q")); err != nil {
 		t.Fatal(err)
 	}
-	<-done
+	ended(t, done)
 }

@@ -30,6 +30,33 @@ type terminal struct {
 	end  chan string // all of it, once the program has closed its side
 }
 
+// long is how long a test waits for what must come.
+const long = time.Minute
+
+// ended waits for the end of the screen.
+func ended(t testing.TB, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(long):
+		t.Fatal("the screen has not ended after a minute")
+		return nil
+	}
+}
+
+// all is all that was written, once the terminal has ended.
+func (term *terminal) all(t testing.TB) string {
+	t.Helper()
+	select {
+	case s := <-term.end:
+		return s
+	case <-time.After(long):
+		t.Fatal("the terminal has not ended after a minute")
+		return ""
+	}
+}
+
 // start runs the screen on a mute terminal of 80 by 24.
 func start(t *testing.T, b tui.Backend, detach <-chan struct{}) (*terminal, <-chan error) {
 	t.Helper()
@@ -100,10 +127,10 @@ func TestRunQuits(t *testing.T) {
 	if _, err := term.Write([]byte("\x18q")); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
+	if err := ended(t, done); err != nil {
 		t.Error(err)
 	}
-	if all := <-term.end; !strings.HasSuffix(all, frame.Restore) {
+	if all := term.all(t); !strings.HasSuffix(all, frame.Restore) {
 		t.Errorf("the terminal is left as %q", all[max(0, len(all)-200):])
 	}
 }
@@ -113,7 +140,7 @@ func TestRunDetaches(t *testing.T) {
 	term, done := start(t, tuitest.New("decoding"), detach)
 	term.shows(t, "DECODE")
 	close(detach)
-	if err := <-done; !errors.Is(err, tui.ErrDetached) {
+	if err := ended(t, done); !errors.Is(err, tui.ErrDetached) {
 		t.Errorf("Run returns %v", err)
 	}
 }
@@ -125,8 +152,8 @@ func TestNoColours(t *testing.T) {
 	if _, err := term.Write([]byte("\x18q")); err != nil {
 		t.Fatal(err)
 	}
-	<-done
-	all := <-term.end
+	ended(t, done)
+	all := term.all(t)
 	for _, bad := range []string{"\x1b[3", "\x1b[38", "\x1b[48", "\x1b[9"} {
 		for i := 0; ; {
 			j := strings.Index(all[i:], bad)
@@ -221,10 +248,10 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	if _, err := term.Write([]byte("x\r")); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "the work is not affected") {
+	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "the work is not affected") {
 		t.Errorf("Run returns %v", err)
 	}
-	if all := <-term.end; !strings.HasSuffix(all, frame.Restore) {
+	if all := term.all(t); !strings.HasSuffix(all, frame.Restore) {
 		t.Errorf("the terminal is left as %q", all[max(0, len(all)-200):])
 	}
 }

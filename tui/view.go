@@ -253,10 +253,14 @@ func (m *model) strip(w int) []string {
 	if n := len(m.s.Drives); n > 0 {
 		now, ceiling := m.s.Totals()
 		u := pane.UnitFor(pane.Fastest(m.s.Drives))
-		d := fmt.Sprintf("%d drives %s %s/s", n, u.Of(now), u.Name)
+		name := "1 drive"
+		if n > 1 {
+			name = fmt.Sprintf("%d drives", n)
+		}
+		d := fmt.Sprintf("%s %s %s/s", name, u.Of(now), u.Name)
 		switch {
 		case m.s.AtRest():
-			d = fmt.Sprintf("%d drives idle", n)
+			d = name + " idle"
 		case ceiling > 0:
 			d += " (" + pane.Percent(now/ceiling) + ")"
 		}
