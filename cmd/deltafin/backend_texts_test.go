@@ -16,13 +16,24 @@ import (
 // clause is where what happened ends and what is safe, or what to do, begins.
 var clause = regexp.MustCompile(`[:;,] \S`)
 
+// unsaid are texts of errors that decide what happens next and are never shown, and
+// parts of longer ones.
+var unsaid = map[string]bool{
+	"watched to the end": true, "the engine is free to be taken": true, "no terminal to draw on": true,
+	"ended from outside": true, "it did not end within %s and was ended": true,
+}
+
 // TestRefusals: every wish that the screen's backend refuses, and every line it says,
 // has at least two parts, fits two rows of the reference window, and speaks of nothing
 // inside.
 func TestRefusals(t *testing.T) {
-	names, err := filepath.Glob("backend*.go")
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, of := range []string{"backend*.go", "attach*.go", "screen*.go"} {
+		more, err := filepath.Glob(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, more...)
 	}
 	n := 0
 	files := token.NewFileSet()
@@ -51,7 +62,9 @@ func TestRefusals(t *testing.T) {
 			if err != nil || len(strings.Fields(strings.ReplaceAll(s, "%w", ""))) < 3 {
 				return true
 			}
-			n++
+			if n++; unsaid[s] {
+				return true
+			}
 			if !clause.MatchString(s) || internal.MatchString(s) || text.Width(s) > 2*78 || strings.HasSuffix(s, ".") {
 				t.Errorf("%s: %q", files.Position(lit.Pos()), s)
 			}
