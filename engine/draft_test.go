@@ -422,3 +422,45 @@ func TestPlanHasRoomForDrafts(t *testing.T) {
 		t.Errorf("opened with %d bytes of state, planned were %d", got.State, with.State)
 	}
 }
+
+// widest drafts all that is proposed.
+type widest struct{ anyWidth }
+
+func (widest) width(_, have int, _, _ time.Duration) int { return have }
+
+// TestCopiesReadLess: an answer that copies its prompt reads at least 1.5 times as many
+// bytes without drafts: what they gain on drives that are the bound.
+func TestCopiesReadLess(t *testing.T) {
+	for _, cache := range []int64{300_000, 1_000_000} {
+		var read [2]int64
+		for i := range read {
+			e := open(t, Options{ExpertCache: cache, NoLookahead: true, Draft: i == 1})
+			if i == 1 {
+				e.drafts = widest{}
+			}
+			ids := ask(t, e, "The tall tower of Lund was built in 1912 by Anna Berg. It has 14 bells and 3 doors. Every year 2,000 people climb it.")
+			var before, st Streaming
+			req := Request{Tokens: ids, MaxTokens: 200, Stop: []int{}}
+			script := slices.Repeat(ids, 3)
+			_, err := e.answer(t.Context(), e.NewSequence(), req, Listener{Token: func(tok Token) error {
+				if tok.Index == 0 {
+					e.Streaming(&before)
+				}
+				return nil
+			}}, func(a *answering) {
+				a.pick = func(_ []float32, pos int) (int, error) { return script[pos-len(ids)], nil }
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Streaming(&st)
+			st.Sub(&before)
+			read[i] = st.Drives.Total.Read
+		}
+		if gain := float64(read[0]) / float64(read[1]); gain < 1.5 {
+			t.Errorf("cache of %d: %d bytes, without drafts %d: %.2f times as many", cache, read[1], read[0], gain)
+		} else {
+			t.Logf("cache of %d: %.2f times as many bytes without drafts", cache, gain)
+		}
+	}
+}
