@@ -143,7 +143,7 @@ func (m *Model) trunk(s checkpoint.Spec) tensor {
 	default:
 		t.fill = flat(0, 1/math.Sqrt(float64(s.Shape[1])))
 	}
-	t.seed = seedOf(m.opt.Seed, t.Name)
+	t.seed = seedOf(m.opt.stream(), t.Name)
 	return t
 }
 
@@ -161,7 +161,7 @@ func (m *Model) expert(layer, e int) []tensor {
 			{Entry: checkpoint.Entry{Name: name + "_packed", Shape: []int{rows, cols / 2}}, fill: codes},
 			{Entry: checkpoint.Entry{Name: name + "_scale", Shape: []int{rows, cols / 32}}, fill: m.scales[w-1]},
 		} {
-			t.DType, t.seed = checkpoint.U8, seedOf(m.opt.Seed, t.Name)
+			t.DType, t.seed = checkpoint.U8, seedOf(m.opt.stream(), t.Name)
 			out = append(out, t)
 		}
 	}

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"fmt"
+	"math"
 
 	"deltafin/engine/checkpoint"
 )
@@ -84,4 +85,13 @@ func def(v *int, d int) {
 	if *v == 0 {
 		*v = d
 	}
+}
+
+// stream is the seed of all tensors. Models that differ in the skew differ in every
+// tensor and not in the router's biases alone, or they would pass for each other.
+func (o *Options) stream() uint64 {
+	if o.Skew == 0 {
+		return o.Seed
+	}
+	return mix(o.Seed ^ mix(math.Float64bits(o.Skew)))
 }

@@ -189,3 +189,26 @@ func TestK3Dimensions(t *testing.T) {
 		t.Errorf("%d bytes of tensors, by the account %d", data, total.Bytes)
 	}
 }
+
+// TestSkewsAreApart: models of one seed that differ in the skew alone are not taken
+// for one another, although a fingerprint looks at samples.
+func TestSkewsAreApart(t *testing.T) {
+	seen := map[string]float64{}
+	for _, skew := range []float64{0, 0.7, 1.2} {
+		o, dir := small(), t.TempDir()
+		o.Skew = skew
+		write(t, dir, o)
+		ck, err := checkpoint.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		print := ck.Fingerprint()
+		if err := ck.Close(); err != nil {
+			t.Error(err)
+		}
+		if other, twice := seen[print]; twice {
+			t.Errorf("skews %g and %g have one fingerprint", other, skew)
+		}
+		seen[print] = skew
+	}
+}
