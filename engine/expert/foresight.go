@@ -49,6 +49,7 @@ type foresight struct {
 	out    []*Turn        // turns that have a guess outstanding
 
 	rate  float64 // of all drives together, bytes per second while they have work
+	paces []pace  // of each drive
 	tick  int
 	count ssdio.Counters
 }
@@ -190,9 +191,10 @@ func distance(early bool) int {
 
 // Guess names what a coming layer may need, the most likely first, before that
 // layer of a pass of so many rows is opened: with the attention of that layer still
-// to come, or early, with more than that. How good either kind is is learnt apart. What is likely enough is read ahead, as much as the drives can
-// carry until then; what turns out wrong is given up. A second guess for the same
-// layer goes on with the first. The next Begin judges both.
+// to come, or early, with more than that. How good either kind is is learnt apart.
+// What is likely enough is read ahead, as much as the drives can carry until then;
+// what turns out wrong is given up. A second guess for the same layer goes on with
+// the first. The next Begin judges both.
 func (t *Turn) Guess(layer, rows int, early bool, cands []Candidate) {
 	s := t.s
 	s.mu.Lock()
@@ -239,15 +241,40 @@ func (f *foresight) measure() {
 		return
 	}
 	f.s.set.Counters(&f.count)
+	if len(f.paces) != len(f.count.Drives) {
+		f.paces = make([]pace, len(f.count.Drives))
+	}
 	var rate float64
 	for i := range f.count.Drives {
-		if d := &f.count.Drives[i]; d.Busy > 0 && !d.Down {
-			rate += float64(d.Read) / d.Busy.Seconds()
+		d, p := &f.count.Drives[i], &f.paces[i]
+		if p.note(d.Read, d.Busy); !d.Down {
+			rate += p.rate
 		}
 	}
 	if rate > 0 {
 		f.rate = rate
 	}
+}
+
+// pace is how fast one drive is while it has work. It follows the drive: loading the
+// trunk, or a day before it got warm, says little about now.
+type pace struct {
+	read int64         // bytes, and
+	busy time.Duration // the time they took, when it was looked at last
+	rate float64       // bytes per second, 0 until it has read
+}
+
+// note takes in a reading of the drive's counters: half of the rate is of what was
+// read since the last one. A drive that had no work since keeps its rate.
+func (p *pace) note(read int64, busy time.Duration) {
+	if took := busy - p.busy; took > 0 {
+		now := float64(read-p.read) / took.Seconds()
+		if p.rate > 0 {
+			now = (p.rate + now) / 2
+		}
+		p.rate = now
+	}
+	p.read, p.busy = read, busy
 }
 
 // room is how many experts the drives can carry before a layer's router speaks,

@@ -261,3 +261,25 @@ func TestPromptSetsSlotsAside(t *testing.T) {
 		t.Errorf("the cache may hold %d experts after the prompt, %d before", n, before)
 	}
 }
+
+// TestPaceFollowsTheDrive: a drive that was slow once is not taken for slow for ever,
+// and one without work keeps its rate.
+func TestPaceFollowsTheDrive(t *testing.T) {
+	var p pace
+	for i, c := range []struct {
+		read int64
+		busy time.Duration
+		rate float64
+	}{
+		{0, 0, 0},
+		{4e8, time.Second, 4e8},              // loading
+		{4e8, time.Second, 4e8},              // nothing to do
+		{24e8, 2 * time.Second, 12e8},        // at work, five times as fast
+		{44e8, 3 * time.Second, 16e8},        // and again
+		{45e8, 3500 * time.Millisecond, 9e8}, // warm
+	} {
+		if p.note(c.read, c.busy); p.rate != c.rate {
+			t.Errorf("reading %d: %g bytes/s, want %g", i, p.rate, c.rate)
+		}
+	}
+}
