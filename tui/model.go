@@ -20,7 +20,7 @@ import (
 // How often a Sample is read while an answer is under way. Without focus nobody
 // looks closely; at rest only Backend.Changed wakes the screen.
 const (
-	tickBusy    = 100 * time.Millisecond
+	tickBusy    = 160 * time.Millisecond // six times a second: each look costs the model its cores for a moment
 	tickBlurred = time.Second
 	estimateLag = 300 * time.Millisecond // after the last key
 )
