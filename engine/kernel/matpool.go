@@ -1,5 +1,9 @@
 package kernel
 
+// strip is the number of weight rows that pass over one block of x, tile after
+// tile, before the next columns: x is fetched from afar once per strip.
+const strip = 64
+
 // A Job is one product of MatMul: Y [N, W.Rows] = X [N, W.Cols] * W^T, rows of Y
 // LdY and of X LdX floats apart (0 stands for no gap).
 type Job struct {

@@ -25,10 +25,3 @@ func mulAddsGeneric(rounds int) {
 //
 //go:noinline
 func keep(v uint64) { _ = bits.Len64(v) }
-
-// ReadBytes reads the quarters of b side by side, in whole lines of 64 bytes.
-func (s *simd) ReadBytes(b []byte) {
-	if lines := len(b) / 256; lines > 0 {
-		s.read(&b[0], 64*lines, lines)
-	}
-}

@@ -1,3 +1,5 @@
+//go:build !noasm && (amd64 || arm64)
+
 package kernel
 
 import "unsafe"
@@ -6,7 +8,8 @@ import "unsafe"
 // counts, no shapes: the Go code around them (simd_*.go) checks lengths, cuts
 // work into tiles and treats what does not fill a register. Each comment is the
 // meaning in plain Go; lengths n and cols are multiples of 16, a block is 16
-// columns, strides (stride, ldx, ldy, scaleStride) are in bytes.
+// columns, strides (stride, ldx, ldy, scaleStride) are in bytes. Those that are given
+// buffers from the stack are methods, in locals_*.go.
 type primitives struct {
 	width    int // float32 in a register
 	tileRows int // weight rows per panel of gemm
@@ -18,17 +21,8 @@ type primitives struct {
 	norm  func(y, x, w *float32, n int, a float32)
 	// norm is y[i] = x[i] * a * w[i]
 
-	dot    func(acc, a, b *float32, n int)         // acc[i%16] = fma32(a[i], b[i], acc[i%16])
-	max    func(acc, x *float32, n int)            // acc[i%16] = max(acc[i%16], x[i]); any result with NaN
-	expSum func(acc, x *float32, n int, m float32) // x[i] = exp32(x[i]-m); acc[i%16] += x[i]
-	kda    func(out, s, q, k, v, decay *float32, nk, nv, cols int, beta float32)
+	kda func(out, s, q, k, v, decay *float32, nk, nv, cols int, beta float32)
 	// kda is kdaColumns for columns 0 to cols
-
-	sigmoid       func(y, x *float32, n int)                          // y[i] = sigmoid32(x[i])
-	sigmoidMul    func(y, gate *float32, n int)                       // y[i] *= sigmoid32(gate[i])
-	situ          func(y, gate, u *float32, n int, beta, lin float32) // situGeneric
-	decayLower    func(y, f, dt *float32, n int, a, bound float32)    // decayLowerGeneric
-	decaySoftplus func(y, f, dt *float32, n int, a float32)           // decaySoftplusGeneric
 
 	// unpackX writes blocks*16 (MX: groups*32) columns as float32, as decodeRow
 	// does; unpackInt8 without the scale.
@@ -88,10 +82,9 @@ func newTable(name string, p *primitives, mx []byte) *Table {
 	}
 }
 
-// hidden returns p without telling the compiler that it leaves the function: the
-// primitives are called through fields, which would otherwise send every local
-// buffer to the heap. They keep no pointer.
-func hidden(p *[lanes]float32) *float32 {
-	u := uintptr(unsafe.Pointer(p))
-	return *(**float32)(unsafe.Pointer(&u))
+// ReadBytes reads the quarters of b side by side, in whole lines of 64 bytes.
+func (s *simd) ReadBytes(b []byte) {
+	if lines := len(b) / 256; lines > 0 {
+		s.read(&b[0], 64*lines, lines)
+	}
 }

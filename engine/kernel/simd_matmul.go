@@ -1,3 +1,5 @@
+//go:build !noasm && (amd64 || arm64)
+
 package kernel
 
 import (
@@ -13,9 +15,6 @@ const (
 	// maxCols is the longest row that is not cut: a short second piece would cost
 	// more than a larger tile (the 576 columns of the latent cache).
 	maxCols = 640
-	// strip is the number of weight rows that pass over one block of x, tile after
-	// tile, before the next columns: x is fetched from afar once per strip.
-	strip = 64
 	// blockRows is the most rows of x in a block. The block, tileCols wide, takes
 	// 144 KiB, the lanes of strip*blockRows sums that wait between the columns 288:
 	// both stay in the L2.

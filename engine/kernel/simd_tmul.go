@@ -1,3 +1,5 @@
+//go:build !noasm && (amd64 || arm64)
+
 package kernel
 
 import "unsafe"

@@ -1,3 +1,5 @@
+//go:build !noasm && (amd64 || arm64)
+
 package kernel
 
 // The functions over rows: whole blocks of 16 go to the primitives. What is left
@@ -51,7 +53,7 @@ func (s *simd) Dot(a, b []float32) float32 {
 	var acc [lanes]float32
 	n := len(a) & whole
 	if n > 0 {
-		s.dot(hidden(&acc), &a[0], &b[0], n)
+		s.dot(&acc[0], &a[0], &b[0], n)
 	}
 	dotInto(&acc, a[n:], b[n:])
 	return fold(&acc)
@@ -86,7 +88,7 @@ func (s *simd) Softmax(x []float32) {
 	var acc [lanes]float32
 	if n > 0 {
 		copy(acc[:], x)
-		s.max(hidden(&acc), &x[0], n)
+		s.max(&acc[0], &x[0], n)
 		for _, v := range acc {
 			m = max(m, v)
 		}
@@ -96,7 +98,7 @@ func (s *simd) Softmax(x []float32) {
 	}
 	acc = [lanes]float32{}
 	if n > 0 {
-		s.expSum(hidden(&acc), &x[0], n, m)
+		s.expSum(&acc[0], &x[0], n, m)
 	}
 	if n < len(x) {
 		rest := [lanes]float32{}
@@ -104,7 +106,7 @@ func (s *simd) Softmax(x []float32) {
 			rest[i] = negInf
 		}
 		copy(rest[:], x[n:])
-		s.expSum(hidden(&acc), hidden(&rest), lanes, m)
+		s.expSum(&acc[0], &rest[0], lanes, m)
 		copy(x[n:], rest[:])
 	}
 	s.Scale(x, 1/fold(&acc))
@@ -120,7 +122,7 @@ func (s *simd) Sigmoid(y, x []float32) {
 	if n < len(y) {
 		var a [lanes]float32
 		copy(a[:], x[n:])
-		s.sigmoid(hidden(&a), hidden(&a), lanes)
+		s.sigmoid(&a[0], &a[0], lanes)
 		copy(y[n:], a[:])
 	}
 }
@@ -136,7 +138,7 @@ func (s *simd) SigmoidMul(y, g []float32) {
 		var a, b [lanes]float32
 		copy(a[:], y[n:])
 		copy(b[:], g[n:])
-		s.sigmoidMul(hidden(&a), hidden(&b), lanes)
+		s.sigmoidMul(&a[0], &b[0], lanes)
 		copy(y[n:], a[:])
 	}
 }
@@ -155,7 +157,7 @@ func (s *simd) SiTU(y, g, u []float32, beta, lin float32) {
 		var a, b [lanes]float32
 		copy(a[:], g[n:])
 		copy(b[:], u[n:])
-		s.situ(hidden(&a), hidden(&a), hidden(&b), lanes, beta, lin)
+		s.situ(&a[0], &a[0], &b[0], lanes, beta, lin)
 		copy(y[n:], a[:])
 	}
 }
@@ -171,7 +173,7 @@ func (s *simd) DecayLower(y, f, dt []float32, a, bound float32) {
 		var p, q [lanes]float32
 		copy(p[:], f[n:])
 		copy(q[:], dt[n:])
-		s.decayLower(hidden(&p), hidden(&p), hidden(&q), lanes, a, bound)
+		s.decayLower(&p[0], &p[0], &q[0], lanes, a, bound)
 		copy(y[n:], p[:])
 	}
 }
@@ -187,7 +189,7 @@ func (s *simd) DecaySoftplus(y, f, dt []float32, a float32) {
 		var p, q [lanes]float32
 		copy(p[:], f[n:])
 		copy(q[:], dt[n:])
-		s.decaySoftplus(hidden(&p), hidden(&p), hidden(&q), lanes, a)
+		s.decaySoftplus(&p[0], &p[0], &q[0], lanes, a)
 		copy(y[n:], p[:])
 	}
 }
