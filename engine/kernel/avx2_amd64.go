@@ -102,7 +102,7 @@ func avx2MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks in
 // avx2MatVecMX is primitives.matVecMX.
 //
 //go:noescape
-func avx2MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
+func avx2MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
 
 // avx2PermuteMX is primitives.permuteMX.
 //

@@ -102,7 +102,7 @@ func avx512MatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks 
 // avx512MatVecMX is primitives.matVecMX.
 //
 //go:noescape
-func avx512MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
+func avx512MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
 
 // avx512PermuteMX is primitives.permuteMX.
 //

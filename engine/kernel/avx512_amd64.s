@@ -1428,21 +1428,17 @@ loop63:
 	JNZ loop63
 end64:
 	VBROADCASTSS (R9), Z4
-	VMOVUPS (DX), Z5
-	VFMADD231PS Z4, Z0, Z5
-	VMOVUPS Z5, (DX)
+	VFMADD213PS (DX), Z4, Z0
+	VMOVUPS Z0, (DX)
 	VBROADCASTSS (R9)(R10*1), Z4
-	VMOVUPS 64(DX), Z5
-	VFMADD231PS Z4, Z1, Z5
-	VMOVUPS Z5, 64(DX)
+	VFMADD213PS 64(DX), Z4, Z1
+	VMOVUPS Z1, 64(DX)
 	VBROADCASTSS (R9)(R10*2), Z4
-	VMOVUPS 128(DX), Z5
-	VFMADD231PS Z4, Z2, Z5
-	VMOVUPS Z5, 128(DX)
+	VFMADD213PS 128(DX), Z4, Z2
+	VMOVUPS Z2, 128(DX)
 	VBROADCASTSS (R9)(R12*1), Z4
-	VMOVUPS 192(DX), Z5
-	VFMADD231PS Z4, Z3, Z5
-	VMOVUPS Z5, 192(DX)
+	VFMADD213PS 192(DX), Z4, Z3
+	VMOVUPS Z3, 192(DX)
 	ADDQ $4, R9
 	JMP group59
 end60:
@@ -1567,9 +1563,8 @@ loop71:
 	JNZ loop71
 end72:
 	VBROADCASTSS (R9), Z2
-	VMOVUPS (DX), Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS Z1, (DX)
+	VFMADD213PS (DX), Z2, Z3
+	VMOVUPS Z3, (DX)
 	ADDQ $4, R9
 	JMP group67
 end68:
@@ -1603,8 +1598,8 @@ end66:
 	VZEROUPPER
 	RET
 
-// func avx512MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
-TEXT ·avx512MatVecMX(SB), NOSPLIT, $0-64
+// func avx512MatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
+TEXT ·avx512MatVecMX(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), BX
 	VMOVDQU32 avx512Ints0<>(SB), Z0
 	MOVQ w+8(FP), SI

@@ -102,7 +102,7 @@ func neonMatVecInt8(y *float32, w *byte, stride, rows int, x *float32, blocks in
 // neonMatVecMX is primitives.matVecMX.
 //
 //go:noescape
-func neonMatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
+func neonMatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
 
 // neonGemm1 is primitives.gemm1.
 //

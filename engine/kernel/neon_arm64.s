@@ -2790,8 +2790,8 @@ end68:
 end66:
 	RET
 
-// func neonMatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
-TEXT ·neonMatVecMX(SB), NOSPLIT, $0-64
+// func neonMatVecMX(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
+TEXT ·neonMatVecMX(SB), NOSPLIT, $0-72
 	MOVD table+56(FP), R1
 	FMOVS neonConst<>+124(SB), F0
 	WORD $0x4e040400 // DUP V0.4S, V0.S[0]

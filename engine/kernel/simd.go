@@ -38,7 +38,7 @@ type primitives struct {
 	matVecF32              func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
 	matVecBF16             func(y *float32, w *byte, stride, rows int, x *float32, blocks int)
 	matVecInt8             func(y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32)
-	matVecMX               func(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte)
+	matVecMX               func(y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32)
 	permuteMX, permuteBF16 func(dst, x *float32, blocks int)
 
 	// gemmN adds the products of panels*tileRows rows of w and N rows of x over

@@ -76,16 +76,13 @@ func (s *simd) matVecs(sc *Scratch, y []float32, ldy int, w *Matrix, lo, hi int,
 	case BF16:
 		permute = s.permuteBF16
 	}
+	p := sc.floats(n*k + 4*lanes)
+	wait := p[n*k:] // for the lanes of four rows
 	if permute != nil {
-		p := sc.floats(n * k)
 		for i := range n {
 			permute(&p[i*k], &x[i*ldx], k/lanes)
 		}
 		x, ldx = p, k
-	}
-	var wait []float32 // the lanes of four rows; see matVecInt8
-	if w.Format == Int8 {
-		wait = sc.floats(4 * lanes)
 	}
 	bytes := callBytes
 	if n > 1 {
@@ -112,7 +109,7 @@ func (s *simd) matVec(y []float32, w *Matrix, row int, x *float32, wait []float3
 	case Int8:
 		s.matVecInt8(&y[0], data, w.Stride, rows, x, blocks, &w.Scale[row*ss], ss, w.Group/lanes, &wait[0])
 	case MXFP4:
-		s.matVecMX(&y[0], data, w.Stride, rows, x, w.Cols/MXGroup, &w.Scale[row*ss], s.mx)
+		s.matVecMX(&y[0], data, w.Stride, rows, x, w.Cols/MXGroup, &w.Scale[row*ss], s.mx, &wait[0])
 	}
 }
 

@@ -22,69 +22,167 @@ func matVecs(m *asm) {
 	m.fn("matVecInt8", "y *float32, w *byte, stride, rows int, x *float32, blocks int, scale *byte, scaleStride, groupBlocks int, lanes *float32", func() {
 		matVecInt8(m)
 	})
-	m.fn("matVecMX", "y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte", func() {
+	m.fn("matVecMX", "y *float32, w *byte, stride, rows int, x *float32, groups int, scale, table *byte, lanes *float32", func() {
 		matVecMX(m)
 	})
 }
 
-// streams writes the frame of a one-row product: row for n rows at a time (2 or 4),
-// then for one. row must move w on by rowBytes bytes and s, whose rows follow
-// without gaps, by one row of scaleStride bytes ("": there are no scales).
-func (m *asm) streams(n int, scaleStride string, rowBytes func(t reg), fold func([][]vec) vec, row func(n int, w, s rows, acc [][]vec)) {
-	wp, left, apart := m.loadArg("w"), m.loadArg("rows"), m.reg()
+// A product is what streams needs to know of one kind of weights.
+type product struct {
+	n           int    // rows at a time, 2 or 4
+	scaleStride string // parameter: bytes of a row's scales, which follow without gaps; "": there are none
+	// hold is a parameter too: memory where the lanes of n rows wait for those of the
+	// next n, to be folded with them: four rows cost no more to fold than two. "": n
+	// rows are folded when they are done.
+	hold     string
+	rowBytes func(t reg)
+	fold     func([][]vec) vec
+	// row adds up n rows. It must move w on by rowBytes bytes and s by one row of
+	// scales.
+	row func(n int, w, s rows, acc [][]vec)
+}
+
+// streams writes the frame of a one-row product: row for n rows at a time, then for
+// one.
+func (m *asm) streams(p product) {
+	wp, left, apart := m.loadArg("w"), m.reg(), m.reg()
 	var sp, scaleApart reg
-	m.shrR(left, log2(n))
+	p.each(m, left)
 	m.argTo(apart, "stride")
 	m.mulR(apart, left)
-	if scaleStride != "" {
+	if p.scaleStride != "" {
 		sp, scaleApart = m.loadArg("scale"), m.reg()
-		m.argTo(scaleApart, scaleStride)
+		m.argTo(scaleApart, p.scaleStride)
 		m.mulR(scaleApart, left)
 	}
-	turn := func(n int, w, s rows) {
+	turn := func(n int, w, s rows, end func(acc [][]vec)) {
 		acc := m.accumulators(n)
-		row(n, w, s, acc)
-		m.finish(acc, fold)
+		p.row(n, w, s, acc)
+		end(acc)
+		for _, a := range acc {
+			m.free(a...)
+		}
 		t := m.reg()
-		rowBytes(t) // from the end of a row to the start of the next
+		p.rowBytes(t) // from the end of a row to the start of the next
 		m.subRows(w, t)
 		m.argTo(t, "stride")
 		m.addRows(w, t)
 		m.freeReg(t)
 	}
-	w, s := m.rowsFrom(wp, n, apart), rows{}
-	if scaleStride != "" {
-		s = m.rowsFrom(sp, n, scaleApart)
+	w, s := m.rowsFrom(wp, p.n, apart), rows{}
+	if p.scaleStride != "" {
+		s = m.rowsFrom(sp, p.n, scaleApart)
 	}
-	m.loop(left, func() { turn(n, w, s) })
+	m.loop(left, func() {
+		turn(p.n, w, s, func(acc [][]vec) {
+			if p.hold == "" {
+				p.finish(m, acc, 1)
+				return
+			}
+			m.ifEven(left, func() { p.wait(m, acc) }, func() {
+				all, old := p.waited(m, acc)
+				p.finish(m, all, 2)
+				m.free(old...)
+			})
+		})
+	})
 	m.freeRows(w)
-	for range n - 1 {
+	for range p.n - 1 {
 		m.addR(wp, apart)
-		if scaleStride != "" {
+		if p.scaleStride != "" {
 			m.addR(sp, scaleApart)
 		}
 	}
-	if scaleStride != "" {
+	if p.scaleStride != "" {
 		m.freeRows(s)
 	}
-	m.yApart(apart, n) // y stands at the end of the first stream
+	p.yApart(m, apart) // y stands at the end of the first stream
 	m.argTo(left, "y")
-	for range n - 1 {
+	for range p.n - 1 {
 		m.addR(left, apart)
 	}
 	m.toArg("y", left)
 	m.argTo(left, "rows")
-	m.andR(left, n-1)
+	m.andR(left, p.block()-1)
 	one := rows{n: 1, ptr: []reg{wp}}
-	m.loop(left, func() { turn(1, one, rows{n: 1, ptr: []reg{sp}}) })
+	m.loop(left, func() {
+		turn(1, one, rows{n: 1, ptr: []reg{sp}}, func(acc [][]vec) { p.finish(m, acc, 1) })
+	})
 }
 
-// yApart writes r = bytes between the results of two of n streams: 4 * (rows / n).
-func (m *asm) yApart(r reg, n int) {
+// block is how many rows are folded together: what is left of them goes one by one.
+func (p *product) block() int {
+	if p.hold != "" {
+		return 2 * p.n
+	}
+	return p.n
+}
+
+// each writes r = the rows of a stream.
+func (p *product) each(m *asm, r reg) {
 	m.argTo(r, "rows")
-	m.shrR(r, log2(n))
+	m.shrR(r, log2(p.block()))
+	if p.hold != "" {
+		m.shlR(r, 1)
+	}
+}
+
+// yApart writes r = bytes between the results of two streams.
+func (p *product) yApart(m *asm, r reg) {
+	p.each(m, r)
 	m.shlR(r, 2)
 }
+
+// finish folds n rows of each stream, acc being [stream][n], stores their sums at y,
+// and moves y on. y lives in its parameter.
+func (p *product) finish(m *asm, acc [][]vec, n int) {
+	s := p.fold(acc)
+	y := m.loadArg("y")
+	m.storeLow(at(y, 0), s, n)
+	m.addI(y, 4*n)
+	m.toArg("y", y)
+	m.addI(y, -4*n)
+	apart := m.reg()
+	if streams := len(acc) / n; streams > 1 {
+		p.yApart(m, apart)
+		for i := 1; i < streams; i++ {
+			m.addR(y, apart)
+			if n == 2 {
+				m.storeHigh(at(y, 0), s)
+			} else {
+				m.storeLane(y, s, i)
+			}
+		}
+	}
+	m.freeReg(y, apart)
+}
+
+// wait stores lanes, waited loads them again and puts each row before the one of its
+// stream that came after it.
+func (p *product) wait(m *asm, acc [][]vec) {
+	t := m.loadArg(p.hold)
+	for i, a := range acc {
+		for j, v := range a {
+			m.store(p.held(m, t, i, j), v)
+		}
+	}
+	m.freeReg(t)
+}
+
+func (p *product) waited(m *asm, acc [][]vec) (all [][]vec, old []vec) {
+	t := m.loadArg(p.hold)
+	for i, a := range acc {
+		row := m.vecN(len(a))
+		for j, v := range row {
+			m.load(v, p.held(m, t, i, j))
+		}
+		all, old = append(all, row, a), append(old, row...)
+	}
+	m.freeReg(t)
+	return all, old
+}
+
+func (p *product) held(m *asm, base reg, row, j int) mem { return at(base, 64*row+4*m.width()*j) }
 
 func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
@@ -124,7 +222,7 @@ func matVecPlain(m *asm, format string) {
 			m.op(opAnd, d[1], d[1], upper)
 		}
 	}
-	m.streams(4, "", rowBytes, fold, func(n int, w, _ rows, acc [][]vec) {
+	m.streams(product{n: 4, rowBytes: rowBytes, fold: fold, row: func(n int, w, _ rows, acc [][]vec) {
 		m.argTo(xp, "x")
 		m.argTo(count, "blocks")
 		m.unrolled(count, 64/(16*size)*2, func(blocks int) {
@@ -148,7 +246,7 @@ func matVecPlain(m *asm, format string) {
 			m.advance(w, 16*size*blocks)
 			m.addI(xp, 64*blocks)
 		})
-	})
+	}})
 }
 
 // accumulators takes and clears the lanes of n rows.
@@ -161,89 +259,6 @@ func (m *asm) accumulators(n int) [][]vec {
 		}
 	}
 	return acc
-}
-
-// finish folds the rows, stores their sums at y, one per stream, and moves y on by
-// one. y lives in its parameter.
-func (m *asm) finish(acc [][]vec, fold func([][]vec) vec) {
-	s := fold(acc)
-	y, apart := m.loadArg("y"), m.reg()
-	m.storeLow(at(y, 0), s, 1)
-	m.addI(y, 4)
-	m.toArg("y", y)
-	m.addI(y, -4)
-	if len(acc) > 1 {
-		m.yApart(apart, len(acc))
-		for i := 1; i < len(acc); i++ {
-			m.addR(y, apart)
-			m.storeLane(y, s, i)
-		}
-	}
-	m.freeReg(y, apart)
-	for _, a := range acc {
-		m.free(a...)
-	}
-}
-
-// matVecInt8 walks the groups of a row, and the blocks of a group inside. The
-// registers hold the sums of the group at hand; the lanes of the rows wait in
-// memory, 16 floats each, and take the group in when it is done.
-func matVecInt8(m *asm) {
-	xp, left, count, lp := m.reg(), m.reg(), m.reg(), m.loadArg("lanes")
-	rowBytes := func(t reg) { m.argTo(t, "blocks"); m.shlR(t, 4) }
-	eachLane := func(acc [][]vec, f func(v vec, i int, p mem)) {
-		for i := range acc {
-			for j, v := range acc[i] {
-				f(v, i, at(lp, 64*i+4*m.width()*j))
-			}
-		}
-	}
-	m.streams(4, "scaleStride", rowBytes, m.foldRows, func(n int, w, s rows, acc [][]vec) {
-		m.argTo(xp, "x")
-		m.argTo(left, "blocks")
-		eachLane(acc, func(v vec, _ int, p mem) { m.store(p, v) })
-		top, end := m.newLabel("group"), m.newLabel("end")
-		m.place(top)
-		m.jumpIfZero(left, end)
-		m.minArg(count, left, "groupBlocks")
-		m.subR(left, count)
-		eachLane(acc, func(v vec, _ int, _ mem) { m.zero(v) })
-		m.unrolled(count, 4, func(blocks int) {
-			for b := range blocks {
-				xs := m.vecN(m.regsPer16())
-				m.unpack16("f32", xs, at(xp, 64*b))
-				for i := range n {
-					d := m.vecN(m.regsPer16())
-					p := m.row(w, i, 16*b)
-					m.unpack16("int8", d, p)
-					if b == 0 {
-						m.prefetch(p)
-					}
-					for j := range d {
-						m.fma(acc[i][j], d[j], xs[j])
-					}
-					m.free(d...)
-				}
-				m.free(xs...)
-			}
-			m.advance(w, 16*blocks)
-			m.addI(xp, 64*blocks)
-		})
-		k, t := m.vec(), m.vec()
-		eachLane(acc, func(v vec, i int, p mem) {
-			if v == acc[i][0] {
-				m.bcast(k, m.row(s, i, 0))
-			}
-			m.load(t, p)
-			m.fma(t, v, k)
-			m.store(p, t)
-		})
-		m.free(k, t)
-		m.advance(s, 4)
-		m.jump(top)
-		m.place(end)
-		eachLane(acc, func(v vec, _ int, p mem) { m.load(v, p) })
-	})
 }
 
 // permutes writes the reorderings of x for matVecMX and, on avx2, matVecBF16.

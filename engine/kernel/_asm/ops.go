@@ -212,6 +212,9 @@ func (m *asm) storeLow(p mem, a vec, n int) {
 	m.i("%s %s, %s", map[int]string{1: "VMOVSS", 2: "VMOVLPS", 4: "VMOVUPS"}[n], x(a), p)
 }
 
+// storeHigh stores lanes 2 and 3 of a, avx2 only.
+func (m *asm) storeHigh(p mem, a vec) { m.i("VMOVHPS %s, %s", x(a), p) }
+
 // storeLane stores lane i (1 to 3) of a at p.
 func (m *asm) storeLane(p reg, a vec, i int) {
 	if m.level == neon {
@@ -352,6 +355,30 @@ func (m *asm) chunks(r reg, n int, body func()) {
 	} else {
 		m.i("JMP %s", top)
 	}
+	m.place(end)
+}
+
+// ifEven runs yes if a register is even, else no; amd64 only.
+func (m *asm) ifEven(r reg, yes, no func()) {
+	other, end := m.newLabel("odd"), m.newLabel("end")
+	m.i("TESTQ $1, %s", r)
+	m.i("JNZ %s", other)
+	yes()
+	m.jump(end)
+	m.place(other)
+	no()
+	m.place(end)
+}
+
+// ifEqual runs yes if a register holds n, else no; amd64 only.
+func (m *asm) ifEqual(r reg, n int, yes, no func()) {
+	other, end := m.newLabel("other"), m.newLabel("end")
+	m.i("CMPQ %s, $%d", r, n)
+	m.i("JNE %s", other)
+	yes()
+	m.jump(end)
+	m.place(other)
+	no()
 	m.place(end)
 }
 
