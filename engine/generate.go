@@ -43,7 +43,8 @@ type Result struct {
 // Generate reads the prompt and generates. Each token is handed to the listener
 // before it is fed back. When ctx ends, it stops between two layers; the result
 // then holds what was generated, the sequence has to be read anew, and the error
-// is the cause of ctx.
+// is the cause of ctx. Logits that are no numbers are an error that wraps
+// sample.ErrNotNumbers, a *MemoryError if experts in memory have changed.
 func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Listener) (Result, error) {
 	res := Result{Finish: Failed}
 	if err := e.check(&req); err != nil {
@@ -55,7 +56,7 @@ func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Lis
 		}
 		return w.decode(ctx, seq, req, &res, l)
 	})
-	return res, err
+	return res, e.distrust(ctx, seq, err)
 }
 
 // check refuses what cannot be generated before anything is computed.

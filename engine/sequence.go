@@ -24,6 +24,11 @@ func (e *Engine) NewSequence() *Sequence {
 // Len is the number of tokens the state has seen.
 func (s *Sequence) Len() int { return len(s.tokens) }
 
+// Whole says that the sequence can be continued: nothing interrupted it in the middle
+// of a token and its state can be trusted. One that is not is read anew, from its first
+// token on, by whoever is given it.
+func (s *Sequence) Whole() bool { return !s.state.Broken() }
+
 // Tokens are the ids the state has seen.
 func (s *Sequence) Tokens() []int { return slices.Clone(s.tokens) }
 

@@ -250,6 +250,27 @@ func (l *Layout) Sum(key Key, block int) (uint32, bool) {
 	return uint32(v), v&sumKnown != 0
 }
 
+// Check compares the bytes of a whole object with the known sums of its blocks: what
+// was read and checked long ago may have changed in memory since. It gives the first
+// block that differs, -1 if there is none.
+func (l *Layout) Check(key Key, data []byte) (block int, err error) {
+	i, ok := l.index[key]
+	if !ok {
+		return -1, fmt.Errorf("%s: %w", key, ErrUnknownKey)
+	}
+	o := &l.objects[i]
+	if int64(len(data)) != o.size {
+		return -1, fmt.Errorf("%s has %d bytes, not %d: %w", key, o.size, len(data), ErrRange)
+	}
+	for b := range o.blocks {
+		want := l.sums[o.sum0+int(b)].Load()
+		if want != 0 && want != sumKnown|uint64(Sum(data[int64(b)*BlockSize:o.end(b+1)])) {
+			return int(b), nil
+		}
+	}
+	return -1, nil
+}
+
 // Sums counts the blocks of all objects and those whose sum is known.
 func (l *Layout) Sums() (known, blocks int) {
 	for i := range l.sums {

@@ -1,6 +1,7 @@
 package ssdio
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -280,6 +281,36 @@ func TestLayoutRefusesContradictions(t *testing.T) {
 	if sum, ok := l.Sum(key, 1); !ok || sum != 2 {
 		t.Errorf("sum %d %v", sum, ok)
 	}
+}
+
+// TestLayoutChecksMemory: bytes in memory are compared block by block with the sums
+// that are known; what is not a whole object is refused.
+func TestLayoutChecksMemory(t *testing.T) {
+	key, data := Key{Layer: 2, Expert: 3}, bytes.Repeat([]byte{7}, 2*BlockSize+9)
+	var b Builder
+	sums := []uint32{Sum(data[:BlockSize]), Sum(data[BlockSize : 2*BlockSize]), Sum(data[2*BlockSize:])}
+	if err := b.Object(key, int64(len(data)), sums); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Object(Key{Layer: 3}, 5, nil); err != nil {
+		t.Fatal(err)
+	}
+	l := b.Layout()
+	check := func(key Key, data []byte, want int, is error) {
+		t.Helper()
+		if got, err := l.Check(key, data); got != want || !errors.Is(err, is) {
+			t.Errorf("%s, %d bytes: block %d, %v; want %d, %v", key, len(data), got, err, want, is)
+		}
+	}
+	check(key, data, -1, nil)
+	for _, at := range []int{0, BlockSize - 1, BlockSize, len(data) - 1} {
+		data[at] ^= 1
+		check(key, data, at/BlockSize, nil)
+		data[at] ^= 1
+	}
+	check(key, data[1:], -1, ErrRange)
+	check(Key{Layer: 9}, data, -1, ErrUnknownKey)
+	check(Key{Layer: 3}, data[:5], -1, nil) // nobody knows its sum
 }
 
 func TestCeiling(t *testing.T) {

@@ -55,6 +55,7 @@ func stopCard(st *jobs.State, limit int) (verb string, c *pane.Card) {
 func failure(err error, safe string) (verb string, c *pane.Card) {
 	var model *answers.ModelError
 	var long *engine.ContextError
+	var memory *engine.MemoryError
 	switch {
 	case errors.Is(err, session.ErrFull):
 		return "DISK FULL", pane.NewCard("The disk with your sessions is full", "The disk with your sessions is full, so the answer is paused.", safe, "Free some space, then press r.", tryAgain, keepIt)
@@ -73,6 +74,10 @@ func failure(err error, safe string) (verb string, c *pane.Card) {
 		return "", pane.NewCard("The thread is in use", "Another program is writing this thread.", safe, "Let it end, then press r.", tryAgain, keepIt)
 	case errors.Is(err, session.ErrCorrupt), errors.Is(err, session.ErrIO), errors.Is(err, session.ErrBusy):
 		return "STOPPED threads", pane.NewCard("The threads cannot be written", sentence(err), safe, "Look at the disk with them (deltafin paths), then press r.", tryAgain, keepIt)
+	case errors.As(err, &memory):
+		return "STOPPED memory", pane.NewCard("The memory of this machine changed",
+			fmt.Sprintf("%s of the experts in memory are not what was read and checked any more (the first: %s). They were thrown out and are read again.", pane.Count(int64(len(memory.Experts))), memory.Experts[0]),
+			safe+" What was written last may be wrong.", "Press r to go on. If it happens again, test this machine's memory.", tryAgain, keepIt)
 	case errors.Is(err, sample.ErrNotNumbers):
 		return "STOPPED data", pane.NewCard("The weights may be damaged", "The model gave no number for the next token.", safe, "Run deltafin verify, then press r.", tryAgain, keepIt)
 	}

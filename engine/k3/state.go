@@ -53,6 +53,9 @@ func (st *State) Pos() int { return st.pos }
 // Broken reports whether the last pass was interrupted; see ErrBroken.
 func (st *State) Broken() bool { return st.broken }
 
+// Break marks a state whose content is not to be trusted: it cannot be continued.
+func (st *State) Break() { st.broken = true }
+
 // Clone returns an independent copy.
 func (st *State) Clone() *State {
 	out := &State{pos: st.pos, broken: st.broken, layers: make([]layerState, len(st.layers))}
