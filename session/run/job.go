@@ -117,10 +117,16 @@ func (j *job) generate(ctx context.Context) (engine.Finish, error) {
 	j.res.Timing.Decode = len(res.Tokens)
 	j.res.Timing.DecodeT = res.DecodeTime
 	j.cost += res.DecodeTime
-	if res.Finish == engine.Cancelled {
-		j.seq = nil // broken in the middle of a token
-	}
+	j.drop(res.Finish)
 	return res.Finish, err
+}
+
+// drop lets go of a sequence that was broken in the middle of a token or a pass,
+// whatever did it: the last snapshot is a better beginning than none of its tokens.
+func (j *job) drop(finish engine.Finish) {
+	if finish == engine.Cancelled || !j.seq.Whole() {
+		j.seq = nil
+	}
 }
 
 // token journals a token, which publishes it once it is on the disk.

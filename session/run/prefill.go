@@ -91,9 +91,7 @@ func (j *job) prefill(ctx context.Context) (engine.Finish, error) {
 		j.res.Timing.PrefillT += res.PrefillTime
 		j.cost += res.PrefillTime
 		if err != nil {
-			if res.Finish == engine.Cancelled {
-				j.seq = nil // broken in the middle of a pass
-			}
+			j.drop(res.Finish)
 			return res.Finish, err
 		}
 		if system != 0 {
