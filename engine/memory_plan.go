@@ -129,7 +129,7 @@ func (o *Options) demand(ck *checkpoint.Checkpoint, now *memory.Reading) (memory
 	}
 	d := memory.Demand{
 		Trunk: held.Total(), TrunkLeast: held.Total(), TrunkHow: "mapped", Embed: min(size.Embed, int64(length)*embedReach),
-		Context: length, State: stateRoom(c, length) + drafts, Rows: o.PrefillRows,
+		Context: length, State: stateRoom(c, length) + drafts, Drafts: drafts, Rows: o.PrefillRows,
 		Pass: func(rows int) int64 {
 			return lanes * k3.PassBytes(c, k3.Pass{Rows: max(rows, least), Parts: 1, Workers: o.Threads, Positions: length})
 		},

@@ -22,15 +22,29 @@ import (
 type machineFlags struct {
 	this   bool
 	drives []string
+	trunk  string // form of the trunk; "": as the machine says
 }
 
 func (f *machineFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.this, "this", false, "the machine this runs on, measured now: memory, arithmetic, drives (about half a minute)")
+	c.Flags().StringVar(&f.trunk, "trunk", "", "bf16, as published, or int8, rounded by deltafin trunk: the form of the weights that every token uses (default: as the machine's file says; with --this bf16)")
 	c.Flags().StringArrayVar(&f.drives, "drive", nil, "with --this: folder on a drive that holds the model or is to, repeatable (default: the working folder); a drive without large files gets a test file of 256 MiB for a moment")
 }
 
-// machine reads what the arguments name, or measures.
+// machine reads what the arguments name, or measures, and gives it the trunk that was
+// asked for.
 func (f *machineFlags) machine(ctx context.Context, s streams, args []string) (*simulate.Machine, error) {
+	if f.trunk != "" && f.trunk != "bf16" && f.trunk != "int8" {
+		return nil, usage("--trunk %q: give bf16 or int8", f.trunk)
+	}
+	m, err := f.named(ctx, s, args)
+	if err == nil && f.trunk != "" {
+		m.Int8 = f.trunk == "int8"
+	}
+	return m, err
+}
+
+func (f *machineFlags) named(ctx context.Context, s streams, args []string) (*simulate.Machine, error) {
 	if f.this {
 		if len(args) > 0 {
 			return nil, usage("--this and %s name two machines: leave one out", args[0])

@@ -116,6 +116,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 // newMemory says how memory would be divided.
 func newMemory(s streams) *cobra.Command {
 	var f modelFlags
+	var draft draftFlag
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "memory",
@@ -135,6 +136,9 @@ other programs need it, and takes it again later.`,
 			if err != nil {
 				return err
 			}
+			if err := draft.apply(&o); err != nil {
+				return err
+			}
 			p, err := engine.PlanMemory(c.Context(), o)
 			if err != nil {
 				return err
@@ -147,6 +151,7 @@ other programs need it, and takes it again later.`,
 		},
 	}
 	f.add(c)
+	draft.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -172,7 +177,11 @@ func printPlan(w io.Writer, p *memory.Plan) {
 	}
 	row("trunk", p.Trunk, "%s", trunk)
 	row("embedding", p.Embed, "rows of the tokens, mapped")
-	row("conversation", p.State, "%s tokens, set with --context", humanize.Comma(int64(p.Context)))
+	conversation := humanize.Comma(int64(p.Context)) + " tokens, set with --context"
+	if p.Drafts > 0 {
+		conversation += fmt.Sprintf("; %s of it are for --draft", memory.Text(p.Drafts))
+	}
+	row("conversation", p.State, "%s", conversation)
 	rows := fmt.Sprintf("%d prompt tokens at a time", p.Rows)
 	if p.Rows < p.RowsAsked {
 		rows += fmt.Sprintf(", not %d: so that they fit", p.RowsAsked)

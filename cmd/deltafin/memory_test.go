@@ -64,11 +64,20 @@ func TestMemoryPlan(t *testing.T) {
 	if code != exitDone || !strings.Contains(out, "all 448, mapped") || !strings.Contains(out, "are left to the system") {
 		t.Errorf("exit %d: %s", code, out)
 	}
+	code, out, _ = program(t, "", "memory", "--memory", "1GiB", "--draft", "auto", "--json")
+	var d memory.Plan
+	if err := json.Unmarshal([]byte(out), &d); code != exitDone || err != nil || d.Drafts <= 0 || d.State != p.State+d.Drafts || p.Drafts != 0 {
+		t.Errorf("exit %d, %v: drafts take %d bytes of %d, without them it was %d", code, err, d.Drafts, d.State, p.State)
+	}
+	if _, out, _ = program(t, "", "memory", "--memory", "1GiB", "--draft", "auto"); !strings.Contains(out, memory.Text(d.Drafts)+" of it are for --draft") {
+		t.Error(out)
+	}
 	for _, c := range []struct {
 		args string
 		code int
 		text string
 	}{
+		{"--memory 1GiB --draft perhaps", exitUsage, "auto or off"},
 		{"--memory 10MB", exitMemory, "this plan needs "},
 		{"--memory 10MB", exitMemory, "give --memory more"},
 		{"--memory 900TB", exitMemory, "start with --memory "},

@@ -36,6 +36,24 @@ func TestSimulateSaysWhatItAssumes(t *testing.T) {
 	}
 }
 
+// TestTrunkOfAMachine: --trunk takes the place of what the machine says.
+func TestTrunkOfAMachine(t *testing.T) {
+	bytes := map[string]int64{}
+	for _, form := range []string{"", "bf16", "int8"} {
+		code, out, errs := program(t, "", "simulate", "pc192", "--layers", "4", "--tokens", "3", "--warm", "1", "--json", "--trunk", form)
+		var got struct {
+			Trunk int64 `json:"trunk_bytes"`
+		}
+		if err := json.Unmarshal([]byte(out), &got); code != exitDone || err != nil || got.Trunk <= 0 {
+			t.Fatalf("--trunk %q: exit %d, %v, %s: %s", form, code, err, errs, out)
+		}
+		bytes[form] = got.Trunk
+	}
+	if ratio := float64(bytes["bf16"]) / float64(bytes["int8"]); ratio < 1.8 || ratio > 2 || bytes[""] != bytes["int8"] && bytes[""] != bytes["bf16"] {
+		t.Errorf("trunk of %v bytes", bytes)
+	}
+}
+
 // TestPlanRefusesNonsense: with the key that is wrong, before anything is simulated.
 func TestPlanRefusesNonsense(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.toml")
@@ -51,6 +69,8 @@ func TestPlanRefusesNonsense(t *testing.T) {
 		{[]string{"plan"}, "one machine"},
 		{[]string{"plan", "--this", "m5max"}, "two machines"},
 		{[]string{"plan", "m5max", "--drive", "."}, "--this"},
+		{[]string{"plan", "m5max", "--trunk", "fp8"}, "bf16 or int8"},
+		{[]string{"simulate", "--check", "--trunk", "int8"}, "--trunk"},
 		{[]string{"simulate", bad}, "gflops"},
 		{[]string{"simulate", "--check", "m5max"}, "m5max"},
 		{[]string{"simulate", "--check", "--layers", "4"}, "--layers"},

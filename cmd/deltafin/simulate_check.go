@@ -23,7 +23,7 @@ func (f *checkFlags) add(c *cobra.Command) {
 }
 
 // simulatedOnly are the flags of simulate that say what is simulated.
-var simulatedOnly = []string{"tokens", "warm", "prompt", "expert-cache", "trace", "recall", "no-ahead", "layers", "seed", "this", "drive"}
+var simulatedOnly = []string{"tokens", "warm", "prompt", "expert-cache", "trace", "recall", "no-ahead", "layers", "seed", "this", "drive", "trunk"}
 
 // start refuses what has no effect beside --check, and checks.
 func (f *checkFlags) start(c *cobra.Command, s streams, args []string, model string, asJSON bool) error {

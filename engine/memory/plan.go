@@ -26,6 +26,7 @@ type Demand struct {
 
 	Context int                  // tokens of conversation to plan for
 	State   int64                // of the conversation at that length
+	Drafts  int64                // part of State: what verifying drafts notes
 	Rows    int                  // prompt tokens that are to share a pass
 	Pass    func(rows int) int64 // buffers for passes of so many rows
 	Program int64                // resident now
@@ -57,6 +58,7 @@ type Plan struct {
 	Embed     int64  `json:"embedding_bytes"` // of the embedding table, what is touched
 	Context   int    `json:"context"`         // tokens of conversation
 	State     int64  `json:"conversation_bytes"`
+	Drafts    int64  `json:"drafts_bytes"` // part of the conversation's: what verifying drafts notes
 	Rows      int    `json:"prefill_rows"` // prompt tokens per pass
 	RowsAsked int    `json:"prefill_rows_asked"`
 	Pass      int64  `json:"pass_bytes"`      // buffers of the forward passes
@@ -81,7 +83,7 @@ func (p *Plan) Total() int64 {
 func Make(d Demand, l Limits) (*Plan, error) {
 	p := &Plan{
 		Budget: l.Budget, Program: d.Program + d.Source + reserve, TrunkHow: d.TrunkHow, Embed: d.Embed,
-		Context: d.Context, State: d.State, RowsAsked: d.Rows, Experts: d.Experts,
+		Context: d.Context, State: d.State, Drafts: d.Drafts, RowsAsked: d.Rows, Experts: d.Experts,
 	}
 	bound := int64(math.MaxInt64) // nothing is known and nothing was named
 	if l.Budget > 0 {
@@ -120,7 +122,7 @@ func Make(d Demand, l Limits) (*Plan, error) {
 func Whole(d Demand, now Reading) *Plan {
 	p := &Plan{
 		Budget: now.Spare(), Chosen: true, Free: now.Own + now.Available, Margin: now.Margin(), Program: d.Program + reserve,
-		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Embed: d.Embed, Context: d.Context, State: d.State, Rows: d.Rows, RowsAsked: d.Rows,
+		Trunk: d.Trunk, TrunkHow: d.TrunkHow, Embed: d.Embed, Context: d.Context, State: d.State, Drafts: d.Drafts, Rows: d.Rows, RowsAsked: d.Rows,
 		Pass: d.Pass(d.Rows), Cache: d.Weights, Experts: d.Experts, Mapped: true,
 	}
 	p.heap()
