@@ -44,7 +44,7 @@ type Result struct {
 // before it is fed back. When ctx ends, it stops between two layers; the result
 // then holds what was generated, the sequence has to be read anew, and the error
 // is the cause of ctx. Logits that are no numbers are an error that wraps
-// sample.ErrNotNumbers, a *MemoryError if experts in memory have changed.
+// sample.ErrNotNumbers, a *MemoryError if weights in memory have changed.
 func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Listener) (Result, error) {
 	res := Result{Finish: Failed}
 	if err := e.check(&req); err != nil {
@@ -54,9 +54,9 @@ func (e *Engine) Generate(ctx context.Context, seq *Sequence, req Request, l Lis
 		if err := w.prefill(ctx, []Prompt{{seq, req.Tokens}}, &res, l); err != nil {
 			return err
 		}
-		return w.decode(ctx, seq, req, &res, l)
+		return w.distrust(ctx, seq, w.decode(ctx, seq, req, &res, l))
 	})
-	return res, e.distrust(ctx, seq, err)
+	return res, err
 }
 
 // check refuses what cannot be generated before anything is computed.

@@ -9,7 +9,7 @@ import (
 	"deltafin/engine/sample"
 )
 
-// TestMemoryThatChanges: experts that change in memory after they were read end the
+// TestMemoryThatChanges: weights that change in memory after they were read end the
 // answer with an error that counts them, and the same call again reads them anew and
 // goes on to the same text.
 func TestMemoryThatChanges(t *testing.T) {
@@ -24,7 +24,7 @@ func TestMemoryThatChanges(t *testing.T) {
 	want := res.Tokens
 
 	var notices []Notice
-	e := open(t, Options{Model: d.dir, Threads: 2, ExpertCache: 1 << 30, Notify: func(n Notice) { notices = append(notices, n) }})
+	e := open(t, Options{Model: d.dir, Threads: 2, ExpertCache: 1 << 30, TrunkMemory: trunkOf(t, d.dir).Total(), Notify: func(n Notice) { notices = append(notices, n) }})
 	seq := e.NewSequence()
 	damaged := 0
 	half := req
@@ -56,6 +56,14 @@ func TestMemoryThatChanges(t *testing.T) {
 	}
 	turn.End()
 
+	// A matrix of the trunk changes too.
+	const weight = "model.layers.2.self_attn.o_proj.weight"
+	w, err := e.stream.trunk.Matrix(2, weight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Data[len(w.Data)-1] ^= 0x40
+
 	rest := Request{Tokens: ids, MaxTokens: tokens - len(res.Tokens), Stop: []int{}}
 	res, err = e.Generate(t.Context(), seq, rest, Listener{})
 	var changed *MemoryError
@@ -64,6 +72,9 @@ func TestMemoryThatChanges(t *testing.T) {
 	}
 	if len(changed.Experts) != damaged || int(changed.Experts[0].Layer) != layer {
 		t.Errorf("%d experts changed, of layer %d; want %d of layer %d", len(changed.Experts), changed.Experts[0].Layer, damaged, layer)
+	}
+	if !slices.Equal(changed.Trunk, []int{2}) {
+		t.Errorf("the trunk of layers %v changed, want 2", changed.Trunk)
 	}
 	if seq.Whole() || len(notices) != 1 {
 		t.Errorf("whole %v, notices %v", seq.Whole(), notices)

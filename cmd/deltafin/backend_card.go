@@ -76,7 +76,7 @@ func failure(err error, safe string) (verb string, c *pane.Card) {
 		return "STOPPED threads", pane.NewCard("The threads cannot be written", sentence(err), safe, "Look at the disk with them (deltafin paths), then press r.", tryAgain, keepIt)
 	case errors.As(err, &memory):
 		return "STOPPED memory", pane.NewCard("The memory of this machine changed",
-			fmt.Sprintf("%s of the experts in memory are not what was read and checked any more (the first: %s). They were thrown out and are read again.", pane.Count(int64(len(memory.Experts))), memory.Experts[0]),
+			"Weights in memory are not what was read and checked any more ("+memory.What()+"). They are read again.",
 			safe+" What was written last may be wrong.", "Press r to go on. If it happens again, test this machine's memory.", tryAgain, keepIt)
 	case errors.Is(err, sample.ErrNotNumbers):
 		return "STOPPED data", pane.NewCard("The weights may be damaged", "The model gave no number for the next token.", safe, "Run deltafin verify, then press r.", tryAgain, keepIt)

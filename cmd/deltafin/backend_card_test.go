@@ -76,7 +76,7 @@ func TestWhatStopsAnAnswer(t *testing.T) {
 		{session.ErrCorrupt, "STOPPED threads", "The thread database is damaged", 2},
 		{session.ErrIO, "STOPPED threads", "could not be read or written", 2},
 		{sample.ErrNotNumbers, "STOPPED data", "deltafin verify", 2},
-		{&engine.MemoryError{Experts: []ssdio.Key{{Layer: 7, Expert: 300}, {Layer: 9, Expert: 2}}, Err: sample.ErrNotNumbers}, "STOPPED memory", "2 of the experts in memory", 2},
+		{&engine.MemoryError{Experts: []ssdio.Key{{Layer: 7, Expert: 300}, {Layer: 9, Expert: 2}}, Err: sample.ErrNotNumbers}, "STOPPED memory", "(2 experts, first layer 7 expert 300)", 2},
 		{readError(ssdio.ErrChecksum), "STOPPED data", "Experts-17.pack (layer 44 expert 213) on drive nvme2n1 does not hold what it should", 2},
 		{readError(ssdio.ErrShort), "STOPPED data", "does not hold", 2},
 		{readError(ssdio.ErrGone), "STOPPED nvme2n1", "Plug it in again", 2},
