@@ -122,7 +122,8 @@ func (t *Turn) arrived(i int32) {
 }
 
 func (t *Turn) retry(i int32) {
-	t.uses[i].state, t.uses[i].ahead = absent, false
+	u := &t.uses[i]
+	u.state, u.ahead, u.late = absent, false, false // a new read, of which nothing is known yet
 	t.missing = append(t.missing, i)
 	t.waiting--
 	t.signal()

@@ -86,6 +86,20 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// TestGivenUpAndAskedFor: an expert whose early read was given up, and is waited for
+// before that has come back, is read again: one use, which missed and was not late.
+func TestGivenUpAndAskedFor(t *testing.T) {
+	b, l := trained(t, ",latency=20ms", 1000)
+	b.Guess(l, 1, false, ahead(1, 4))
+	b.End() // no layer was opened
+	b.run(t, l, []Want{{4, 1}})
+	b.settled(t)
+	var st Stats
+	if b.Stats(&st); st.Total.Missed != 1 || st.Total.Uses() != 1 || st.Total.Stall == 0 {
+		t.Errorf("given up and asked for: %+v", st.Total)
+	}
+}
+
 // TestWrongGuess: a wrong guess that has arrived is thrown out when the cache is
 // full of warmer ones, and counted; one that nobody opens a layer for is taken back.
 func TestWrongGuess(t *testing.T) {
