@@ -28,10 +28,11 @@ type terminal struct {
 	home string
 	cmd  *exec.Cmd
 	tty  *os.File
+	news chan struct{} // there is more text
+	over chan struct{} // closed after the last of it
 
 	mu   sync.Mutex // guards below
 	text bytes.Buffer
-	news chan struct{}
 }
 
 // shortHome is a folder for the program's files, with a name short enough for a socket.
@@ -59,7 +60,7 @@ func openProgram(t *testing.T, home string, args ...string) *terminal {
 // openProgramIn is openProgram with more in the environment.
 func openProgramIn(t *testing.T, home string, env []string, args ...string) *terminal {
 	t.Helper()
-	p := &terminal{t: t, home: home, cmd: exec.Command(os.Args[0], args...), news: make(chan struct{}, 1)}
+	p := &terminal{t: t, home: home, cmd: exec.Command(os.Args[0], args...), news: make(chan struct{}, 1), over: make(chan struct{})}
 	p.cmd.Env = environment(home, env...)
 	master, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
@@ -77,6 +78,7 @@ func openProgramIn(t *testing.T, home string, env []string, args ...string) *ter
 	}
 	p.tty = os.NewFile(uintptr(fd), "terminal")
 	go func() { // ends when the program's side is closed
+		defer close(p.over)
 		buf := make([]byte, 4096)
 		for {
 			n, err := p.tty.Read(buf)
@@ -136,13 +138,18 @@ func (p *terminal) typed(text string) {
 	}
 }
 
-// exit waits for the end of the program and gives its code.
+// exit waits for the end of the program, and of what it wrote, and gives its code.
 func (p *terminal) exit() int {
 	p.t.Helper()
 	err := p.cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
+	}
+	select {
+	case <-p.over: // its last words may still be on their way
+	case <-time.After(time.Minute):
+		p.t.Fatalf("the program has ended, its terminal has not:\n%s", p.read())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
