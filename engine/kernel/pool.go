@@ -242,8 +242,11 @@ func (g *gate) init() { g.wake = make(chan struct{}, 1) }
 
 // wait sleeps until open, unless ready is true already: it is asked again after
 // the sleeper has announced itself, so that no opening is missed.
+//
+// That takes an order between announcing and asking, a store and a load of different
+// words. A swap gives it everywhere: emulators of arm64 let a load pass a plain store.
 func (g *gate) wait(ready func() bool) {
-	g.asleep.Store(true)
+	g.asleep.Swap(true)
 	if ready() && g.asleep.CompareAndSwap(true, false) {
 		return
 	}
